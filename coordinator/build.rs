@@ -40,18 +40,46 @@ const SCRIPTS: [(&str, &[&str]); 4] = [
 /// Place of the style sheet in the script for other websites.
 const STYLE: &str = "STYLE";
 
+/// Style sheet and script for other websites.
+const WIDGET: [&str; 2] = ["widget.css", "widget.js"];
+
 fn main() -> Result<(), Failure> {
     for source in ["build.rs", "build", "templates", "assets"] {
         writeln!(std::io::stdout(), "cargo:rerun-if-changed={source}")?;
     }
     let output = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    for folder in ["templates", "assets"] {
+        empty(&output.join(folder))?;
+    }
     prepare_templates(Path::new("templates"), &output.join("templates"))?;
-    prepare_assets(Path::new("assets"), &output.join("assets"))
+    let assets = Path::new("assets");
+    for folder in ["", "site", "reference"] {
+        refuse_unlisted(assets, folder)?;
+    }
+    prepare_assets(assets, &output.join("assets"))
+}
+
+/// Removes what an earlier build left, so that a source that was deleted since is missed.
+fn empty(folder: &Path) -> Result<(), Failure> {
+    if folder.exists() { Ok(fs::remove_dir_all(folder)?) } else { Ok(()) }
+}
+
+/// Refuses a style sheet or script in a folder of the assets that no list above names: it would reach no page.
+fn refuse_unlisted(assets: &Path, folder: &str) -> Result<(), Failure> {
+    let scripts = SCRIPTS.iter().flat_map(|(_, parts)| parts.iter());
+    let listed: Vec<PathBuf> =
+        SITE.iter().chain(&REFERENCE).chain(&WIDGET).chain(scripts).map(|part| assets.join(part)).collect();
+    for entry in fs::read_dir(assets.join(folder))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|it| it == "css" || it == "js") && !listed.contains(&path) {
+            return Err(format!("{}: name it in a list of build.rs", path.display()).into());
+        }
+    }
+    Ok(())
 }
 
 /// Writes the templates of a folder and its subfolders. Plain text and samples of code are compiled in as they are.
 fn prepare_templates(from: &Path, to: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let path = entry?.path();
         let target = to.join(path.file_name().unwrap_or_default());
@@ -60,6 +88,7 @@ fn prepare_templates(from: &Path, to: &Path) -> Result<(), Failure> {
         } else if path.extension().is_some_and(|it| it == "html" || it == "svg") {
             let breaks = if from.ends_with("letters") { LineBreaks::Keep } else { LineBreaks::Drop };
             let text = fs::read_to_string(&path)?;
+            fs::create_dir_all(to)?;
             fs::write(target, squeeze(&path, &text, breaks)?)?;
         }
     }
@@ -85,12 +114,16 @@ fn prepare_assets(from: &Path, to: &Path) -> Result<(), Failure> {
         let scripts: Result<String, Failure> = parts.iter().map(|part| script(&from.join(part))).collect();
         fs::write(to.join(name), scripts?)?;
     }
-    let style = style_sheet(from, &["widget.css"])?;
+    let [style, widget] = WIDGET;
+    let style = style_sheet(from, &[style])?;
     if style.contains(['`', '\\', '$']) {
         return Err("widget.css can't be written as a template literal".into());
     }
-    let widget = script(&from.join("widget.js"))?.replacen(STYLE, &format!("`{style}`"), 1);
-    fs::write(to.join("widget.js"), widget)?;
+    let widget = script(&from.join(widget))?;
+    if widget.matches(STYLE).count() != 1 {
+        return Err(format!("widget.js must contain {STYLE} once, where its style sheet goes").into());
+    }
+    fs::write(to.join("widget.js"), widget.replacen(STYLE, &format!("`{style}`"), 1))?;
     let icon = from.join("icon.svg");
     fs::write(to.join("icon.svg"), squeeze(&icon, &fs::read_to_string(&icon)?, LineBreaks::Drop)?)?;
     Ok(())

@@ -21,7 +21,6 @@ pub mod store_maintenance;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use parallax_dial::OwnAddresses;
@@ -30,6 +29,7 @@ use tokio::sync::watch;
 pub use self::error::AppError;
 use self::listeners::{BoundListeners, ListenerSources};
 use self::pipeline::PipelineInputs;
+use self::recovery_hint::RecoveryHint;
 use self::store::StoredState;
 use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
@@ -69,8 +69,8 @@ impl RunningCoordinator {
     /// Waits until the coordinator has received the stop signal and stopped.
     ///
     /// # Errors
-    /// [`AppError::PartEnded`] or [`AppError::TaskFailed`] if a part ended unexpectedly; the other parts are stopped then
-    /// too.
+    /// [`AppError::PartEnded`] or [`AppError::TaskFailed`] if a part ended unexpectedly; the other parts are stopped
+    /// then too.
     pub async fn wait(self) -> Result<(), AppError> {
         self.drain.run().await
     }
@@ -111,7 +111,7 @@ pub async fn open(config: &CoordinatorConfig) -> Result<OfflineApp, AppError> {
     let clock = Clock::system();
     let (store, authorities, secret) = match store::open(config, &clock).await {
         Ok(opened) => opened,
-        Err(error) => return Err(with_recovery_hint(config.data.clone(), error).await),
+        Err(error) => return Err(with_recovery_hint(RecoveryHint::of(config), error).await),
     };
     let members = after_restore::open_members(config, &store, &clock, authorities).await?;
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
@@ -125,10 +125,10 @@ pub async fn open(config: &CoordinatorConfig) -> Result<OfflineApp, AppError> {
 /// # Errors
 /// [`AppError`] if a part can't start; parts that were already started end when dropped.
 pub async fn start(config: CoordinatorConfig, shutdown: watch::Receiver<bool>) -> Result<RunningCoordinator, AppError> {
-    let data = config.data.clone();
+    let hint = RecoveryHint::of(&config);
     match start_parts(config, shutdown).await {
         Ok(running) => Ok(running),
-        Err(error) => Err(with_recovery_hint(data, error).await),
+        Err(error) => Err(with_recovery_hint(hint, error).await),
     }
 }
 
@@ -200,7 +200,7 @@ async fn start_parts(
             members: pipeline.members.clone(),
             mesh: Arc::clone(&pipeline.mesh),
             suspects: pipeline.suspects,
-            calendar: scheduler,
+            scheduler,
             history,
             page_cache,
             health_sources,
@@ -236,8 +236,8 @@ async fn start_parts(
 }
 
 /// Adds the remedy to an error that has one.
-async fn with_recovery_hint(data: PathBuf, error: AppError) -> AppError {
-    let explaining = tokio::task::spawn_blocking(move || recovery_hint::add_hint(&data, error));
+async fn with_recovery_hint(hint: RecoveryHint, error: AppError) -> AppError {
+    let explaining = tokio::task::spawn_blocking(move || hint.add(error));
     explaining.await.unwrap_or_else(|error| AppError::Data(error.to_string()))
 }
 

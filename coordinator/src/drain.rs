@@ -1,8 +1,9 @@
 //! Graceful shutdown in order: listeners and deliveries, mesh, driver, journal consumers, store. Also watches all parts
 //! while they run.
 //!
-//! Stop signals are `watch` channels rather than `CancellationToken`s: their receivers also stop when the sender is
-//! dropped, so nothing is left running by a start that fails halfway.
+//! Stop signals are `watch` channels. Their receivers also stop when the sender is dropped, so a start that fails
+//! halfway leaves nothing running. A `CancellationToken` with a drop guard would do the same, but needs another
+//! dependency.
 
 use std::fmt;
 use std::sync::Arc;

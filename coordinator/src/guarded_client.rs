@@ -1,15 +1,23 @@
-//! Guarded HTTP client for URLs that customers choose: reqwest over addresses that the dial guard has judged.
+//! Guarded HTTP client for URLs that customers choose: reqwest over an address that the dial guard has judged.
 //!
-//! reqwest resolves names through `GuardedResolver`, so it can connect only to judged addresses; a literal address
-//! never reaches a resolver and is judged before the request. Every request has its own connection, because a pooled
-//! one would not ask the guard again. Redirects are responses, and no proxy is read from the environment.
+//! Each request first passes the guard, which resolves the host and judges its addresses. If several are left, they
+//! race as [`parallax_dial`]'s own connections do, so a dead address costs a moment, and the error is the most
+//! informative one. reqwest takes no connected stream: the race's connection is closed, and reqwest opens another to
+//! the same address. It gets the address from `SelectedAddressResolver`, which knows no other; a literal in the URL is
+//! replaced by the judged address.
 //!
-//! reqwest takes no connected stream, so two properties of [`parallax_dial`]'s own connections are weaker here:
-//! addresses of one family are tried one after another, each for its share of [`CONNECT_TIMEOUT`] (the families race),
-//! and a response head is read up to hyper's fixed limit of 408 KiB before one over 64 KiB is refused.
+//! The address reaches the resolver as a task-local value, since hyper connects inside the caller's future while its
+//! pool is off. A connection that ran elsewhere would find no address and fail. Every request has its own connection,
+//! because a pooled one would not ask the guard again. Redirects are responses, and no proxy is read from the
+//! environment.
+//!
+//! hyper buffers a response head up to a fixed limit of 408 KiB. One over 64 KiB is refused once it is complete; one
+//! that stays incomplete between the two limits ends as a timeout.
 
 use std::error::Error as _;
 use std::io;
+use std::iter;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,10 +31,15 @@ use rustls_pki_types::CertificateDer;
 use tokio::time::{Instant, timeout_at};
 use url::{Position, Url};
 
-/// Time limit of a look-up, a connection and a TLS handshake together. A caller's deadline may end them earlier.
-pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit of a connection and its TLS handshake. A caller's deadline may end them earlier.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a response head in bytes.
 const MAX_HEAD: usize = 64 * 1024;
+
+tokio::task_local! {
+    /// Judged address of the request that the current task sends.
+    static SELECTED_ADDRESS: SocketAddr;
+}
 
 /// HTTP client whose connections pass the dial guard. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -93,11 +106,8 @@ pub enum ClientSetupError {
     Client(#[from] reqwest::Error),
 }
 
-/// Resolver that returns only addresses that the guard has judged.
-struct GuardedResolver {
-    guard: DialGuard,
-    mode: BlockedAddressMode,
-}
+/// Resolver that knows one address: the judged one of the current task's request.
+struct SelectedAddressResolver;
 
 impl GuardedClient {
     /// Creates a client that trusts the public web roots and `extra` ones.
@@ -109,9 +119,9 @@ impl GuardedClient {
         mode: BlockedAddressMode,
         extra: &[CertificateDer<'static>],
     ) -> Result<Self, ClientSetupError> {
-        let resolver = GuardedResolver { guard: guard.clone(), mode };
-        let http = client_builder(extra)?
-            .dns_resolver(resolver)
+        let http = unguarded_builder(extra)?
+            .dns_resolver(SelectedAddressResolver)
+            // Also keeps hyper from connecting in a task of its own.
             .pool_max_idle_per_host(0)
             .connect_timeout(CONNECT_TIMEOUT)
             // reqwest closes a connection in a task of its own, which a receiver that stops reading could hold up.
@@ -134,9 +144,12 @@ impl GuardedClient {
         request: GuardedRequest<'_>,
         deadline: Instant,
     ) -> Result<GuardedResponse, GuardedClientError> {
-        let request = timeout_at(deadline, self.build(request, deadline));
-        let request = request.await.map_err(|_| GuardedClientError::Timeout)??;
-        let response = match timeout_at(deadline, self.http.execute(request)).await {
+        let (host, port) = target(request.url)?;
+        let admitted = self.guard.admit(&host, port, self.mode, deadline).await?;
+        let address = admitted.select(deadline).await?;
+        let request = build(request, &host, address)?;
+        let sending = SELECTED_ADDRESS.scope(address, self.http.execute(request));
+        let response = match timeout_at(deadline, sending).await {
             Err(_) => return Err(GuardedClientError::Timeout),
             Ok(Err(error)) => return Err(classify(&error)),
             Ok(Ok(response)) => response,
@@ -145,41 +158,6 @@ impl GuardedClient {
             return Err(GuardedClientError::HeadTooLarge);
         }
         Ok(GuardedResponse(response))
-    }
-
-    /// Builds the request in the form in which its host was judged.
-    async fn build(
-        &self,
-        request: GuardedRequest<'_>,
-        deadline: Instant,
-    ) -> Result<reqwest::Request, GuardedClientError> {
-        let GuardedRequest { method, url, mut headers, body } = request;
-        let unsupported = GuardedClientError::UnsupportedUrl;
-        let host = url.host().and_then(|host| Host::from_url(&host).ok()).ok_or(unsupported.clone())?;
-        let port = url.port_or_known_default().filter(|_| matches!(url.scheme(), "http" | "https"));
-        let port = port.ok_or(unsupported.clone())?;
-        if !headers.contains_key(header::HOST) {
-            let value = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
-            headers.insert(header::HOST, value.map_err(|_| unsupported.clone())?);
-        }
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        let mut url = url.clone();
-        url.set_fragment(None);
-        let mut is_set = url.set_username("").is_ok() && url.set_password(None).is_ok();
-        is_set &= match &host {
-            Host::Name(name) => url.set_host(Some(name.as_str())).is_ok(),
-            Host::Ip(_) => {
-                let admitted = self.guard.admit(&host, port, self.mode, deadline).await?.routable()?;
-                admitted.first().is_some_and(|address| url.set_ip_host(address.ip()).is_ok())
-            }
-        };
-        if !is_set {
-            return Err(unsupported);
-        }
-        let mut built = reqwest::Request::new(method, url);
-        *built.headers_mut() = headers;
-        *built.body_mut() = (!body.is_empty()).then(|| body.into());
-        Ok(built)
     }
 }
 
@@ -203,25 +181,22 @@ impl GuardedResponse {
     }
 }
 
-impl Resolve for GuardedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (guard, mode) = (self.guard.clone(), self.mode);
-        Box::pin(async move {
-            let host = Host::parse(name.as_str()).map_err(|_| DialError::NotFound)?;
-            // reqwest replaces port 0 by the URL's.
-            let admitted = guard.admit(&host, 0, mode, Instant::now() + CONNECT_TIMEOUT).await?;
-            let addresses = admitted.with_late_addresses().await.routable()?;
-            Ok(Box::new(addresses.into_iter()) as Addrs)
+impl Resolve for SelectedAddressResolver {
+    fn resolve(&self, _: Name) -> Resolving {
+        Box::pin(async {
+            let address = SELECTED_ADDRESS.try_with(|address| *address).map_err(|_| DialError::NotFound)?;
+            Ok(Box::new(iter::once(address)) as Addrs)
         })
     }
 }
 
 /// Returns the settings of all outgoing HTTP: HTTP/1.1 and TLS with the public web roots and `extra` ones; no
-/// redirects, proxies, retries, cookies or decompression.
+/// redirects, proxies, retries, cookies or decompression. A client of these settings alone connects to any address:
+/// only for URLs that the operator chooses.
 ///
 /// # Errors
 /// [`rustls::Error`] if a root is not acceptable.
-pub fn client_builder(extra: &[CertificateDer<'static>]) -> Result<reqwest::ClientBuilder, rustls::Error> {
+pub fn unguarded_builder(extra: &[CertificateDer<'static>]) -> Result<reqwest::ClientBuilder, rustls::Error> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for certificate in extra {
         roots.add(certificate.clone())?;
@@ -242,6 +217,42 @@ pub fn client_builder(extra: &[CertificateDer<'static>]) -> Result<reqwest::Clie
         .no_brotli()
         .no_deflate()
         .no_zstd())
+}
+
+/// Returns the host and the port that the guard judges.
+fn target(url: &Url) -> Result<(Host, u16), GuardedClientError> {
+    let host = url.host().and_then(|host| Host::from_url(&host).ok());
+    let port = url.port_or_known_default().filter(|_| matches!(url.scheme(), "http" | "https"));
+    host.zip(port).ok_or(GuardedClientError::UnsupportedUrl)
+}
+
+/// Builds the request in the form in which its host was judged.
+fn build(
+    request: GuardedRequest<'_>,
+    host: &Host,
+    address: SocketAddr,
+) -> Result<reqwest::Request, GuardedClientError> {
+    let GuardedRequest { method, url, mut headers, body } = request;
+    let unsupported = GuardedClientError::UnsupportedUrl;
+    if !headers.contains_key(header::HOST) {
+        let value = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
+        headers.insert(header::HOST, value.map_err(|_| unsupported.clone())?);
+    }
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let mut is_set = url.set_username("").is_ok() && url.set_password(None).is_ok();
+    is_set &= match host {
+        Host::Name(name) => url.set_host(Some(name.as_str())).is_ok(),
+        Host::Ip(_) => url.set_ip_host(address.ip()).is_ok(),
+    };
+    if !is_set {
+        return Err(unsupported);
+    }
+    let mut built = reqwest::Request::new(method, url);
+    *built.headers_mut() = headers;
+    *built.body_mut() = (!body.is_empty()).then(|| body.into());
+    Ok(built)
 }
 
 /// Returns the size of a response head, close enough for a limit.

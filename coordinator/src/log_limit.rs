@@ -93,6 +93,15 @@ mod tests {
     }
 
     #[test]
+    fn a_time_read_before_another_threads_line_is_omitted_and_counted() {
+        let (limit, at) = (limit(), Timestamp::from_millis);
+        assert_eq!(limit.admit_at((1, "gap"), at(10)), Some(None));
+        assert_eq!(limit.admit_at((1, "gap"), at(11)), None);
+        assert_eq!(limit.admit_at((1, "gap"), at(9)), None);
+        assert_eq!(limit.admit_at((1, "gap"), at(1_010)), Some(Some(2)));
+    }
+
+    #[test]
     fn what_was_left_out_is_reported_and_calm_keys_are_forgotten() {
         let (limit, at) = (limit(), Timestamp::from_millis);
         for ms in 0..10 {

@@ -1,11 +1,14 @@
 //! Addresses that are not public fail with a clear reason: as a literal, by a hostname, and through a redirect.
+//! No proxy comes between deliveries and the guard.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use parallax_tests::eventually::{API_PERIOD, eventually_every};
+use parallax_tests::installation::CoordinatorProcess;
 use parallax_tests::netns::{NETWORKS, Topology};
 use parallax_tests::test_target::TargetMode;
+use parallax_tests::webhook_receiver::{ReceiverMode, WebhookReceiver};
 use serde_json::{Value, json};
 
 use crate::scenario_setup::{FIRST_VERDICT, TopologyScene, says_not_public};
@@ -69,4 +72,34 @@ async fn refused(stage: &TopologyScene, monitor: &Value) {
     .await;
     assert!(says_not_public(check["error"].as_str().unwrap_or_default()), "{}: {check}", monitor["name"]);
     assert_eq!(check["statusCode"], Value::Null, "nothing of an answer is shown: {check}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_ignore_the_proxies_of_the_environment() {
+    const SOON: Duration = Duration::from_secs(60);
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", proxy.local_addr().unwrap());
+    let config = "[deliver]\nallow_private = true\n";
+    let mut coordinator = CoordinatorProcess::serve(([127, 0, 0, 1], 0).into(), config).await;
+    coordinator.process.terminate();
+    coordinator.process.wait_for_exit(SOON).await;
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        coordinator.set_variable(name, &url);
+        coordinator.set_variable(&name.to_lowercase(), &url);
+    }
+    coordinator.set_variable("NO_PROXY", "");
+    coordinator.set_variable("no_proxy", "");
+    coordinator.restart().await;
+
+    let receiver = WebhookReceiver::start(ReceiverMode::Accept).await;
+    let account = coordinator.create_account("pro");
+    let path = format!("/pages/{}/destinations", account.page);
+    let hook = json!({"name": "hook", "type": "webhook", "url": receiver.url()});
+    let made = account.client.post(&path, &hook).await.expect_status(201);
+    let test = format!("{path}/{}/test", made["destination"]["id"].as_str().unwrap());
+    account.client.post(&test, &json!({})).await.expect_status(200);
+    receiver.wait_for_count(1, SOON).await;
+    let reached = proxy.accept().map(|(_, from)| from).map_err(|error| error.kind());
+    assert_eq!(reached, Err(std::io::ErrorKind::WouldBlock), "the proxy was reached");
 }

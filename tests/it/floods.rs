@@ -13,7 +13,8 @@ use parallax_tests::installation::{AgentProcess, CoordinatorProcess};
 use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Waits until no other flood test of this process runs: each needs the whole machine.
+/// Waits until no other flood test of this process runs: each needs the whole machine. Between processes,
+/// `.config/nextest.toml` sees to it.
 async fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
     ONE_AT_A_TIME.lock().await

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// Above well-known ports, and below the ephemeral range (`net.ipv4.ip_local_port_range`, from 32768 on).
 const FIRST: u16 = 20_000;
 const COUNT: u16 = 12_000;
+/// Ports for each slot of the test runner.
+const SPAN: u32 = 1_000;
 
 /// Replaces a zero port at the end of each argument by a free port.
 pub fn replace_zero_ports(arguments: &mut [String]) {
@@ -24,8 +26,7 @@ pub fn free_ports<const N: usize>() -> [u16; N] {
 /// Returns a port of loopback that is free for TCP and UDP, another one at each call.
 pub fn free_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
-    // Each test process begins at another port.
-    let begin = std::process::id().wrapping_mul(263) % u32::from(COUNT);
+    let begin = first_candidate();
     for _ in 0..COUNT {
         let taken = u32::from(TAKEN.fetch_add(1, Ordering::Relaxed));
         let number = u16::try_from((begin + taken) % u32::from(COUNT)).expect("a remainder of a port");
@@ -35,4 +36,11 @@ pub fn free_port() -> u16 {
         }
     }
     panic!("no port is free from {FIRST} on");
+}
+
+/// Returns the offset at which this process begins to look, so that processes that run at the same time look at
+/// different ports: each of the test runner's slots has a span of its own; without the runner the process id decides.
+fn first_candidate() -> u32 {
+    let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").ok().and_then(|slot| slot.parse::<u32>().ok());
+    slot.map_or_else(|| std::process::id().wrapping_mul(263), |slot| slot.wrapping_mul(SPAN)) % u32::from(COUNT)
 }

@@ -51,6 +51,7 @@ pub struct CoordinatorProcess {
     user: Option<u32>,
     descriptors: Option<u32>,
     arguments: Vec<String>,
+    environment: Vec<(String, String)>,
     starts: u32,
     folder: TempDir,
 }
@@ -113,10 +114,12 @@ impl CoordinatorProcess {
         }
         replace_zero_ports(&mut arguments);
         let binary = binary("parallax");
-        let launching = Launch { folder: folder.path(), binary: &binary, user: None, descriptors, start: 0 };
+        let environment = Vec::new();
+        let launching =
+            Launch { folder: folder.path(), binary: &binary, user: None, descriptors, environment: &[], start: 0 };
         let (process, ready) =
             launch(launching, &arguments).await.unwrap_or_else(|refusal| panic!("it does not start: {refusal:?}"));
-        Self { process, ready, binary, user: None, descriptors, arguments, starts: 1, folder }
+        Self { process, ready, binary, user: None, descriptors, arguments, environment, starts: 1, folder }
     }
 
     /// Restarts it on the same data and ports, after it was killed or stopped.
@@ -136,9 +139,15 @@ impl CoordinatorProcess {
         }
         let (start, user, descriptors) = (self.starts, self.user, self.descriptors);
         self.starts += 1;
-        let launching = Launch { folder: self.folder.path(), binary: &self.binary, user, descriptors, start };
+        let (folder, binary, environment) = (self.folder.path(), &self.binary, &self.environment);
+        let launching = Launch { folder, binary, user, descriptors, environment, start };
         (self.process, self.ready) = launch(launching, &self.arguments).await?;
         Ok(())
+    }
+
+    /// Sets an environment variable from the next start on.
+    pub fn set_variable(&mut self, name: &str, value: &str) {
+        self.environment.push((name.to_owned(), value.to_owned()));
     }
 
     /// Makes it run as the given user from the next start on, and changes the owner of its files. Needs root.
@@ -334,6 +343,7 @@ struct Launch<'a> {
     binary: &'a Path,
     user: Option<u32>,
     descriptors: Option<u32>,
+    environment: &'a [(String, String)],
     start: u32,
 }
 
@@ -350,7 +360,7 @@ async fn launch(launch: Launch<'_>, arguments: &[String]) -> Result<(TestProcess
             command
         }
     };
-    command.args(arguments).arg("--ready-file").arg(&file);
+    command.args(arguments).arg("--ready-file").arg(&file).envs(launch.environment.iter().cloned());
     crate::fake_clock::follow_clock_file(launch.folder, &mut command);
     if let Some(user) = launch.user {
         command.uid(user);

@@ -85,8 +85,8 @@ pub enum RouteCut {
 
 /// Runs `scenario` in its own topology; `test` is the full name of the calling test.
 ///
-/// If no topology can be built, the test is skipped, or fails if `PARALLAX_REQUIRE_NETNS` is 1. Scenarios run one at a
-/// time: they measure seconds.
+/// If no topology can be built, the test is skipped, or fails if `PARALLAX_REQUIRE_NETNS` is 1. Scenarios of one process run
+/// one at a time, since they measure seconds; between processes, `.config/nextest.toml` sees to it.
 pub fn run<F: Future<Output = ()>>(test: &str, scenario: impl FnOnce(Topology) -> F) {
     if let Ok(world) = std::env::var(INNER) {
         let world = serde_json::from_str(&world).expect("the outer run passes the topology");

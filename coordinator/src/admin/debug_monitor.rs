@@ -4,6 +4,7 @@ use parallax_core::assign::NextRound;
 use parallax_core::effective::{ConfirmationPolicy, EffectiveSettings};
 use parallax_core::machine::{DeadlineKind, RegionInspection, RoundInspection};
 use parallax_core::observation::ProbeOutcome;
+use parallax_core::text;
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{Region, RegionSet, VantageNo};
 use parallax_core::verdict::RegionStatus;
@@ -234,15 +235,17 @@ fn time(at: Timestamp) -> String {
     at.to_string()
 }
 
-/// Limits a text that an agent or a vendor sent, and replaces what a terminal would obey.
+/// Limits a text that an agent or a vendor sent, and replaces what a terminal would obey: control characters, line
+/// ends and changes of direction.
 fn bounded(text: &str) -> String {
-    text.chars().take(MAX_TEXT).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars().take(MAX_TEXT).map(|letter| if text::alters_layout(letter) { ' ' } else { letter }).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::event::ProbeReason;
     use parallax_core::key::KeyAccess;
-    use parallax_core::machine::{MachineStep, MonitorMachine};
+    use parallax_core::machine::{MachineDeadline, MachineStep, MonitorMachine};
     use parallax_core::observation::{Failure, Measurements, RoundOutcome};
     use parallax_core::plan::{Plan, PlanLimits};
     use parallax_core::vantage::Mesh;
@@ -274,33 +277,61 @@ mod tests {
         let settings = EffectiveSettings::new(&monitor, &world.shop, Plan::Pro, &limits, ConfirmationPolicy::default());
         let mut out = Vec::new();
         let machine = MonitorMachine::new(settings, &mut MachineStep { now: START, mesh: &mesh, out: &mut out });
-        let text = format!("\u{1b}[31m{}", "x".repeat(9_000));
-        let failed = ProbeOutcome::Failed(Measurements::default(), Failure::Other(text));
+        let obeyed = "\u{1b}[31m\u{202e}\u{2066}\u{2028}\u{9b}";
+        let failed =
+            ProbeOutcome::Failed(Measurements::default(), Failure::Other(format!("{obeyed}{}", "x".repeat(9_000))));
         let round = RecentRound {
             region: Region::Asia,
-            reason: parallax_core::event::ProbeReason::Scheduled,
+            reason: ProbeReason::Scheduled,
             number: Some(7),
             started: START,
             outcome: RoundOutcome::Disputed,
             latency_ms: None,
             first_vantage: VantageNo(9),
-            first: Some(failed),
+            first: Some(failed.clone()),
             second: Some((VantageNo(8), ProbeOutcome::Passed(Measurements::default()))),
             third: None,
         };
+        let mut machine = machine.inspect(&mesh, START);
+        let due = MachineDeadline { at: START, kind: DeadlineKind::Stale, region: None };
+        machine.deadlines = vec![due; MAX_ENTRIES + 1];
+        let open = RoundInspection {
+            region: Region::Asia,
+            reason: ProbeReason::First,
+            number: None,
+            started: START,
+            vantage: VantageNo(9),
+            first: Some(failed),
+            second: None,
+            third: None,
+            confirming: None,
+            provisional_for: None,
+        };
+        machine.open_rounds = vec![open; MAX_ENTRIES + 1];
+        machine.reasons.push(obeyed.repeat(100));
+        let next =
+            NextRound { vantage: VantageNo(9), region: Region::Asia, round: 8, due: START + 60_000, is_shadow: false };
         let view = view(&MonitorInspection {
             monitor,
             page: world.shop.clone(),
-            machine: machine.inspect(&mesh, START),
+            machine,
             mesh,
-            next_rounds: Vec::new(),
+            next_rounds: vec![next; MAX_AGENTS + 1],
             rounds: vec![round],
             agents: std::collections::BTreeMap::new(),
         });
+        let length = |field: &str| view[field].as_array().map(Vec::len);
+        assert_eq!((length("agents"), &view["moreAgents"]), (Some(60), &json!(1)));
+        assert_eq!((length("deadlines"), length("openRounds")), (Some(40), Some(40)));
         let first = &view["recentRounds"][0]["first"];
         assert_eq!((&first["agent"], &first["outcome"]), (&json!("agent 9"), &json!("failed")));
-        let detail = first["detail"].as_str().unwrap();
-        assert!(detail.chars().count() == MAX_TEXT && !detail.contains('\u{1b}'), "{detail}");
+        let printed = [&first["detail"], &view["openRounds"][39]["first"]["detail"]];
+        let why = view["why"].as_array().unwrap();
+        for text in printed.into_iter().chain(why.last()) {
+            let text = text.as_str().unwrap();
+            assert_eq!(text.chars().count(), MAX_TEXT, "{text}");
+            assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{2066}', '\u{2028}', '\u{9b}']), "{text:?}");
+        }
         assert_eq!(view["why"][0], "No agent is enrolled where it could be checked.");
         assert_eq!(view["settings"]["paused"], false);
     }

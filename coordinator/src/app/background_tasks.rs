@@ -34,38 +34,42 @@ pub(super) struct BackgroundTasks {
     pub(super) mesh: Arc<MeshHandle>,
     pub(super) suspects: watch::Receiver<Arc<SuspectedVantages>>,
     /// Already caught up with the time of the start.
-    pub(super) calendar: Scheduler,
+    pub(super) scheduler: Scheduler,
     pub(super) history: Arc<History>,
     pub(super) page_cache: PageCache,
     pub(super) health_sources: health_checks::HealthSources,
 }
 
 /// Starts all background tasks.
-pub(super) fn start(rooms: &mut TaskGroup, parts: BackgroundTasks) {
+pub(super) fn start(group: &mut TaskGroup, parts: BackgroundTasks) {
     let BackgroundTasks { store, clock, config, service, members, mesh, .. } = parts;
-    let (of, time) = (store.clone(), clock.clone());
-    let mut caught_up = Some(parts.calendar);
-    rooms.spawn_restarting("calendar", move || Scheduler::run_from(caught_up.take(), of.clone(), time.clone()));
-    let of = Arc::clone(&service.pages);
-    rooms.spawn_restarting("clearing", move || Arc::clone(&of).run_cleanup());
-    let of = Arc::clone(&service.domains);
-    rooms.spawn_restarting("domains", move || domain_verification::run(Arc::clone(&of)));
-    let of = Arc::clone(&service.incidents);
-    rooms.spawn_restarting("incident limits", move || Arc::clone(&of).run_limits());
-    let of = Arc::clone(&service.subscribers);
-    rooms.spawn_restarting("subscriptions", move || Arc::clone(&of).run());
-    let of = parts.health_sources;
-    rooms.spawn_restarting("lookout", move || health_checks::run(of.clone()));
-    let of = parts.page_cache;
-    rooms.spawn_restarting("boards", move || of.clone().run());
-    let (of, suspects) = (Arc::clone(&mesh), parts.suspects);
-    rooms.spawn_restarting("quarantine", move || follow_quarantine(Arc::clone(&of), suspects.clone()));
-    let of = members.clone();
-    rooms.spawn_restarting("invitations", move || of.clone().run_invitation_cleanup());
-    rooms.spawn_restarting("members", move || follow_members(Arc::clone(&mesh), members.clone()));
-    let (kept, of, time) = (parts.history, store.clone(), clock.clone());
-    rooms.spawn_restarting("history", move || maintain_history(Arc::clone(&kept), of.clone(), time.clone()));
-    rooms.spawn_restarting("snapshots", move || store_maintenance::run(store.clone(), config.clone(), clock.clone()));
+    let (task_store, task_clock) = (store.clone(), clock.clone());
+    let mut scheduler = Some(parts.scheduler);
+    group.spawn_restarting("calendar", move || {
+        Scheduler::run_from(scheduler.take(), task_store.clone(), task_clock.clone())
+    });
+    let pages = Arc::clone(&service.pages);
+    group.spawn_restarting("clearing", move || Arc::clone(&pages).run_cleanup());
+    let domains = Arc::clone(&service.domains);
+    group.spawn_restarting("domains", move || domain_verification::run(Arc::clone(&domains)));
+    let incidents = Arc::clone(&service.incidents);
+    group.spawn_restarting("incident limits", move || Arc::clone(&incidents).run_limits());
+    let subscribers = Arc::clone(&service.subscribers);
+    group.spawn_restarting("subscriptions", move || Arc::clone(&subscribers).run());
+    let sources = parts.health_sources;
+    group.spawn_restarting("lookout", move || health_checks::run(sources.clone()));
+    let page_cache = parts.page_cache;
+    group.spawn_restarting("boards", move || page_cache.clone().run());
+    let (task_mesh, suspects) = (Arc::clone(&mesh), parts.suspects);
+    group.spawn_restarting("quarantine", move || follow_quarantine(Arc::clone(&task_mesh), suspects.clone()));
+    let invitations = members.clone();
+    group.spawn_restarting("invitations", move || invitations.clone().run_invitation_cleanup());
+    group.spawn_restarting("members", move || follow_members(Arc::clone(&mesh), members.clone()));
+    let (history, task_store, task_clock) = (parts.history, store.clone(), clock.clone());
+    group.spawn_restarting("history", move || {
+        maintain_history(Arc::clone(&history), task_store.clone(), task_clock.clone())
+    });
+    group.spawn_restarting("snapshots", move || store_maintenance::run(store.clone(), config.clone(), clock.clone()));
 }
 
 /// Passes quarantined agents to the mesh, so that it assigns them shadow rounds.

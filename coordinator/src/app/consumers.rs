@@ -52,16 +52,16 @@ pub(super) fn start(
     let subscribers = BulletinConsumer::new(settings.base_url.clone(), settings.root_domain.clone());
     // Bulletins are fanned out to subscribers in slices; the fan-out wakes the deliverer.
     let news = Arc::new(Notify::new());
-    let mut rooms = watch.task_group();
-    spawn(&mut rooms, Arc::clone(&alerts), store, clock, wake);
-    spawn(&mut rooms, Arc::new(IncidentConsumer), store, clock, wake);
-    spawn(&mut rooms, Arc::new(notices), store, clock, wake);
-    spawn(&mut rooms, Arc::new(subscribers), store, clock, &news);
+    let mut group = watch.task_group();
+    spawn(&mut group, Arc::clone(&alerts), store, clock, wake);
+    spawn(&mut group, Arc::new(IncidentConsumer), store, clock, wake);
+    spawn(&mut group, Arc::new(notices), store, clock, wake);
+    spawn(&mut group, Arc::new(subscribers), store, clock, &news);
     let (store, clock, wake) = (store.clone(), clock.clone(), Arc::clone(wake));
-    rooms.spawn_restarting("fan-out", move || {
+    group.spawn_restarting("fan-out", move || {
         bulletin_fanout::run_fanout(store.clone(), clock.clone(), Arc::clone(&news), Arc::clone(&wake))
     });
-    Consumers { tasks: rooms, alerts }
+    Consumers { tasks: group, alerts }
 }
 
 /// Returns the number of events that each consumer has not read yet, by its name.
@@ -75,14 +75,14 @@ pub(super) fn consumer_lag(read: &dyn StoreRead) -> Result<[(&'static str, u64);
 }
 
 fn spawn<R: JournalConsumer>(
-    rooms: &mut TaskGroup,
+    group: &mut TaskGroup,
     reaction: Arc<R>,
     store: &Store,
     clock: &Clock,
     wake: &Arc<Notify>,
 ) {
     let (store, clock, wake) = (store.clone(), clock.clone(), Arc::clone(wake));
-    rooms.spawn_restarting(R::NAME, move || {
+    group.spawn_restarting(R::NAME, move || {
         consumers::run_consumer(Arc::clone(&reaction), store.clone(), clock.clone(), Arc::clone(&wake))
     });
 }

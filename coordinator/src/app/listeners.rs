@@ -174,58 +174,62 @@ impl BoundListeners {
         context: &Arc<HttpContext>,
         clock: &Clock,
         stop: &watch::Receiver<bool>,
-        rooms: &mut TaskGroup,
+        group: &mut TaskGroup,
     ) -> Result<Vec<JoinHandle<()>>, AppError> {
-        rooms.spawn_restarting("http-log", http::report_omitted_lines);
-        let places = ConnectionSlots::for_process();
-        let door = |listener, way| {
+        group.spawn_restarting("http-log", http::report_omitted_lines);
+        let slots = ConnectionSlots::for_process();
+        let spawn = |listener, mode| {
             let (context, stop) = (Arc::clone(context), stopped(stop.clone()));
-            tokio::spawn(server::serve(listener, way, places.clone(), context, stop))
+            tokio::spawn(server::serve(listener, mode, slots.clone(), context, stop))
         };
-        let Some(secure) = self.secure else { return Ok(vec![door(self.plain, ListenerMode::Plain)]) };
-        let led = ListenerMode::PlainWithTls { challenges: secure.challenges.clone(), redirect: secure.redirect };
-        let doors = vec![
-            door(self.plain, led),
-            door(secure.listener, ListenerMode::Tls(secure.resolver.clone(), secure.config)),
+        let Some(secure) = self.secure else { return Ok(vec![spawn(self.plain, ListenerMode::Plain)]) };
+        let plain = ListenerMode::PlainWithTls { challenges: secure.challenges.clone(), redirect: secure.redirect };
+        let tasks = vec![
+            spawn(self.plain, plain),
+            spawn(secure.listener, ListenerMode::Tls(secure.resolver.clone(), secure.config)),
         ];
         if let Some((files, marks)) = secure.files {
-            let shown = secure.resolver.clone();
+            let resolver = secure.resolver.clone();
             let mut marks = Some(marks);
             // After a restart there are no marks, so the files are read again.
-            rooms.spawn_restarting("certificate-files", move || {
-                files.clone().watch(shown.clone(), marks.take().unwrap_or_default())
+            group.spawn_restarting("certificate-files", move || {
+                files.clone().watch(resolver.clone(), marks.take().unwrap_or_default())
             });
         }
         if let Some((settings, guard)) = secure.acme {
-            let told = secure.certificates.problems;
-            let service = context.service();
-            let (shown, challenges) = (secure.resolver, secure.challenges);
-            let (names, clock) = (certificate_names(service), clock.clone());
-            let tools = AcmeContext { settings, hosts: names, clock, resolver: shown, challenges, guard, status: told };
-            let started = AcmeManager::start(tools.clone()).await;
+            let acme = AcmeContext {
+                settings,
+                hosts: certificate_names(context.service()),
+                clock: clock.clone(),
+                resolver: secure.resolver,
+                challenges: secure.challenges,
+                guard,
+                status: secure.certificates.problems,
+            };
+            let started = AcmeManager::start(acme.clone()).await;
             let mut first = Some(started.map_err(|error| AppError::Tls(error.to_string()))?);
-            rooms.spawn_restarting("certificates", move || run_acme_manager(first.take(), tools.clone()));
+            group.spawn_restarting("certificates", move || run_acme_manager(first.take(), acme.clone()));
         }
-        Ok(doors)
+        Ok(tasks)
     }
 }
 
 impl TlsListener {
     async fn open(config: &CoordinatorConfig, address: SocketAddr) -> Result<Self, AppError> {
         let base = config.http.base_url.as_deref().and_then(url_hostname);
-        let shown = CertificateResolver::new(base);
+        let resolver = CertificateResolver::new(base);
         let files = config.tls.certificate.clone().zip(config.tls.key.clone());
         let files = files.map(|(certificate, key)| CertificateFiles { certificate, key });
         let files = files.map(|files| (files.clone(), files.stamps()));
         if let Some((files, _)) = &files {
             let pair = files.read().map_err(|error| AppError::Tls(error.to_string()))?;
-            shown.set_operator(pair);
+            resolver.set_operator(pair);
         }
         Ok(Self {
             listener: bind("TLS", address).await?,
-            config: shown.server_config().map_err(|error| AppError::Tls(error.to_string()))?,
-            certificates: CertificateState { resolver: shown.clone(), problems: AcmeStatus::default() },
-            resolver: shown,
+            config: resolver.server_config().map_err(|error| AppError::Tls(error.to_string()))?,
+            certificates: CertificateState { resolver: resolver.clone(), problems: AcmeStatus::default() },
+            resolver,
             challenges: AcmeChallenges::default(),
             redirect: config.tls.redirect,
             files,
@@ -266,12 +270,12 @@ fn acme_settings(config: &CoordinatorConfig) -> Result<(acme::AcmeSettings, Dial
 }
 
 /// Runs the certificate manager that was already started, or starts another one.
-async fn run_acme_manager(started: Option<AcmeManager>, tools: AcmeContext) {
-    let keeper = match started {
-        Some(keeper) => keeper,
-        None => AcmeManager::restart(tools, RETRY).await,
+async fn run_acme_manager(started: Option<AcmeManager>, context: AcmeContext) {
+    let manager = match started {
+        Some(manager) => manager,
+        None => AcmeManager::restart(context, RETRY).await,
     };
-    keeper.run().await;
+    manager.run().await;
 }
 
 /// The hostnames to order certificates for.

@@ -114,19 +114,19 @@ impl Scrape {
     }
 
     fn operator_alerts(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
-        let told = self.sources.driver.mesh_problems();
-        let is_told = |notice| i64::from(told.contains(&notice));
+        let problems = self.sources.driver.mesh_problems();
+        let is_present = |notice| i64::from(problems.contains(&notice));
         let whole = [
-            ([("notice", "nobody_connected")], is_told(MeshProblem::NoneConnected)),
-            ([("notice", "nothing_confirmed")], is_told(MeshProblem::NoConfirmation)),
-            ([("notice", "repeated_only")], is_told(MeshProblem::RepeatOnly)),
-            ([("notice", "all_quarantined")], is_told(MeshProblem::AllQuarantined)),
-            ([("notice", "names_fail")], is_told(MeshProblem::DnsFailing)),
-            ([("notice", "contradicted")], is_told(MeshProblem::Contradicted)),
+            ([("notice", "nobody_connected")], is_present(MeshProblem::NoneConnected)),
+            ([("notice", "nothing_confirmed")], is_present(MeshProblem::NoConfirmation)),
+            ([("notice", "repeated_only")], is_present(MeshProblem::RepeatOnly)),
+            ([("notice", "all_quarantined")], is_present(MeshProblem::AllQuarantined)),
+            ([("notice", "names_fail")], is_present(MeshProblem::DnsFailing)),
+            ([("notice", "contradicted")], is_present(MeshProblem::Contradicted)),
         ];
         page.gauges("mesh_notice", "1 while a mesh-wide problem exists", whole)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {
-            let row = |name, notice| ([("notice", name), ("region", region.name())], is_told(notice));
+            let row = |name, notice| ([("notice", name), ("region", region.name())], is_present(notice));
             [
                 row("one_network", MeshProblem::OneNetwork(region)),
                 row("nobody", MeshProblem::RegionDisconnected(region)),
@@ -309,8 +309,8 @@ mod tests {
             store,
             supervisor: Supervisor::default(),
         };
-        let mut rooms = sources.supervisor.task_group();
-        rooms.spawn_restarting("calendar", std::future::pending::<()>);
+        let mut group = sources.supervisor.task_group();
+        group.spawn_restarting("calendar", std::future::pending::<()>);
         let page = sources.writer()().await;
         for line in [
             "parallax_readings_stored_total 7",
@@ -332,7 +332,7 @@ mod tests {
             "parallax_rooms_broken_total{room=\"calendar\"} 0",
             "# EOF",
         ] {
-            assert!(page.lines().any(|told| told == line), "{line} is not in\n{page}");
+            assert!(page.lines().any(|problems| problems == line), "{line} is not in\n{page}");
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parallax_certs::files;
+use parallax_certs::sealing::Keyring;
 use parallax_core::time::{SECOND, Timestamp};
 
 use super::options::{KeyNeed, store_options};
-use super::{AppError, STORE, recovery_hint};
+use super::recovery_hint::RecoveryHint;
+use super::{AppError, STORE};
 use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
 use crate::storage::snapshots::{SnapshotFolder, SnapshotRetention, format_time};
@@ -32,7 +35,7 @@ pub enum SnapshotSource {
 pub(super) async fn run(store: Store, config: CoordinatorConfig, clock: Clock) {
     let every = i64::try_from(config.store.snapshot_seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
     let keep = SnapshotRetention { newest: config.store.snapshots_hourly, days: config.store.snapshots_daily };
-    let shelf = SnapshotFolder::of(&config.data.join(STORE));
+    let folder = SnapshotFolder::of(&config.data.join(STORE));
     let look = INTERVAL.min(Duration::from_secs(config.store.snapshot_seconds));
     let mut tried: Option<Timestamp> = None;
     loop {
@@ -40,11 +43,11 @@ pub(super) async fn run(store: Store, config: CoordinatorConfig, clock: Clock) {
         let due = if let Some(tried) = tried.filter(|tried| *tried <= now) {
             tried + every
         } else {
-            newest_snapshot(&store, &shelf).await.filter(|at| *at <= now).map_or(now, |at| at + every)
+            newest_snapshot(&store, &folder).await.filter(|at| *at <= now).map_or(now, |at| at + every)
         };
         if due <= now {
             tried = Some(now);
-            take_snapshot(&store, &shelf, now, keep).await;
+            take_snapshot(&store, &folder, now, keep).await;
         }
         check_blobs(&store).await;
         store.retry_write().await;
@@ -52,9 +55,9 @@ pub(super) async fn run(store: Store, config: CoordinatorConfig, clock: Clock) {
     }
 }
 
-async fn newest_snapshot(store: &Store, shelf: &SnapshotFolder) -> Option<Timestamp> {
-    let shelf = shelf.clone();
-    let listed = store.read(move |_| shelf.list()).await;
+async fn newest_snapshot(store: &Store, folder: &SnapshotFolder) -> Option<Timestamp> {
+    let folder = folder.clone();
+    let listed = store.read(move |_| folder.list()).await;
     match listed {
         Ok(all) => all.last().map(|snapshot| snapshot.at),
         Err(error) => {
@@ -64,14 +67,14 @@ async fn newest_snapshot(store: &Store, shelf: &SnapshotFolder) -> Option<Timest
     }
 }
 
-async fn take_snapshot(store: &Store, shelf: &SnapshotFolder, now: Timestamp, keep: SnapshotRetention) {
-    let shelf = shelf.clone();
+async fn take_snapshot(store: &Store, folder: &SnapshotFolder, now: Timestamp, keep: SnapshotRetention) {
+    let folder = folder.clone();
     let taken = store.read(move |read| {
         let stands = read.size()?;
         if stands.free < stands.bytes.saturating_add(MIN_FREE) {
             return Err(StoreError::Full);
         }
-        shelf.take(read, now, keep)
+        folder.take(read, now, keep)
     });
     match taken.await {
         Ok((snapshot, exported)) => {
@@ -121,11 +124,25 @@ pub async fn verify(config: &CoordinatorConfig) -> Result<StoreCounts, AppError>
     .await
 }
 
-/// Verifies a snapshot or backup file.
+/// Verifies a snapshot or backup file: its checksums, and that its records decode. Sealed records are decoded if the
+/// keys can be read.
 ///
 /// # Errors
 /// Fails if the file can't be read or is damaged.
 pub async fn verify_file(config: &CoordinatorConfig, file: PathBuf) -> Result<StoreCounts, AppError> {
+    let keyring = keyring_if_readable(config);
+    run_blocking(config, move |_| {
+        disk::verify_snapshot_records(&file, keyring.as_deref()).map_err(|error| file_error(&file, error))
+    })
+    .await
+}
+
+/// Reads a backup that was just written and verifies its checksums. Whether its records decode is a question to the
+/// store, and no reason to have no backup.
+///
+/// # Errors
+/// Fails if the file can't be read or is damaged.
+pub async fn read_back(config: &CoordinatorConfig, file: PathBuf) -> Result<StoreCounts, AppError> {
     run_blocking(config, move |_| disk::verify_snapshot(&file).map_err(|error| file_error(&file, error))).await
 }
 
@@ -140,19 +157,20 @@ pub async fn restore(
 ) -> Result<(PathBuf, RestoreResult), AppError> {
     // Restoring copies records as they are; only the next start needs the keys.
     let options = store_options(config, KeyNeed::NotNeeded)?;
+    let keyring = keyring_if_readable(config);
     run_blocking(config, move |store| {
         let data = store.parent().unwrap_or(store);
         files::ensure_private_folder(data).map_err(|error| AppError::Data(error.to_string()))?;
         let file = match source {
             SnapshotSource::File(file) => file,
             SnapshotSource::Newest => {
-                let shelf = SnapshotFolder::of(store);
+                let folder = SnapshotFolder::of(store);
                 let bad = |snapshot: &crate::storage::snapshots::SnapshotFile, error: StoreError| {
                     tracing::warn!(file = %snapshot.path.display(), %error, "skipping a snapshot that can't be used");
                 };
-                let (newest, _) = shelf
-                    .newest_valid(bad)?
-                    .ok_or_else(|| AppError::Data(format!("no usable snapshot in {}", shelf.path().display())))?;
+                let (newest, _) = folder
+                    .newest_valid(keyring.as_deref(), bad)?
+                    .ok_or_else(|| AppError::Data(format!("no usable snapshot in {}", folder.path().display())))?;
                 newest.path
             }
         };
@@ -172,6 +190,11 @@ pub async fn compact(config: &CoordinatorConfig) -> Result<CompactionResult, App
     run_with_hint(config, move |store| Ok(disk::compact(store, &options)?)).await
 }
 
+/// Returns the keys for secrets, if there are any that can be read: snapshots are also verified and restored without.
+fn keyring_if_readable(config: &CoordinatorConfig) -> Option<Arc<Keyring>> {
+    store_options(config, KeyNeed::Read).ok()?.keyring
+}
+
 /// Reports damage as the file's, not the store's.
 fn file_error(file: &Path, error: StoreError) -> AppError {
     match error {
@@ -186,8 +209,8 @@ where
     T: Send + 'static,
     F: FnOnce(&Path) -> Result<T, AppError> + Send + 'static,
 {
-    let data = config.data.clone();
-    run_blocking(config, move |store| work(store).map_err(|error| recovery_hint::add_hint(&data, error))).await
+    let hint = RecoveryHint::of(config);
+    run_blocking(config, move |store| work(store).map_err(|error| hint.add(error))).await
 }
 
 async fn run_blocking<T, F>(config: &CoordinatorConfig, work: F) -> Result<T, AppError>

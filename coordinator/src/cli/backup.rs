@@ -72,7 +72,7 @@ async fn to_file(config: &CoordinatorConfig, file: &Path, force: bool) -> Result
     let part = part.map_err(|error| at(folder, &error))?;
     let bytes = write_to(config, part.reopen()?).await?;
     part.as_file().sync_all().map_err(|error| at(part.path(), &error))?;
-    let whole = store::verify_file(config, part.path().to_owned()).await?;
+    let whole = store::read_back(config, part.path().to_owned()).await?;
     if force {
         part.persist(file).map_err(|error| at(file, &error.error))?;
     } else {

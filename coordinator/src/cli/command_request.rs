@@ -81,7 +81,7 @@ async fn run_on_store(config: &CoordinatorConfig, command: &AdminCommand) -> Res
 pub(super) fn show(result: &Value, columns: &[&str]) -> io::Result<()> {
     match result {
         Value::Array(entries) => {
-            let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();
+            let row = |entry: &Value| columns.iter().map(|column| value_text(&entry[*column])).collect();
             console::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>())
         }
         Value::Object(fields) => {
@@ -89,15 +89,16 @@ pub(super) fn show(result: &Value, columns: &[&str]) -> io::Result<()> {
             let listed = columns.iter().filter_map(|column| fields.get_key_value(*column));
             let others = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
             for (name, value) in listed.chain(others).filter(|(_, value)| !value.is_null()) {
-                console::line(&format!("{name}: {}", cell(value)))?;
+                console::line(&format!("{name}: {}", value_text(value)))?;
             }
             Ok(())
         }
-        other => console::line(&cell(other)),
+        other => console::line(&value_text(other)),
     }
 }
 
-fn cell(value: &Value) -> String {
+/// Text of a value: none for null, a string without quotes, and JSON otherwise.
+pub(super) fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use super::CliError;
-use super::command_request::CommandTarget;
+use super::command_request::{CommandTarget, value_text};
 use crate::admin::{AdminCommand, CommandError, client};
 use crate::console;
 
@@ -126,8 +126,6 @@ fn titled(title: &str, lines: Vec<String>) -> String {
 /// Text of a value: lists in one line, an agent's outcome with the agent's name.
 fn cell(value: &Value) -> String {
     match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         Value::Array(items) => items.iter().map(cell).collect::<Vec<_>>().join(", "),
@@ -135,7 +133,7 @@ fn cell(value: &Value) -> String {
         Value::Object(fields) => {
             fields.iter().map(|(name, value)| format!("{name} {}", cell(value))).collect::<Vec<_>>().join(", ")
         }
-        Value::Number(number) => number.to_string(),
+        Value::Null | Value::String(_) | Value::Number(_) => value_text(value),
     }
 }
 

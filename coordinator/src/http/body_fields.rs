@@ -1,8 +1,8 @@
 //! Fields of request bodies, declared once for both parsing and the OpenAPI schema.
 //!
 //! The code that reads a body takes each field from a [`BodyFields`]. A JSON object returns the value sent, and tells a
-//! value of the wrong type from a missing one; a [`SchemaBuilder`] returns nothing and records the schema. So every field
-//! that is read is described, and every field described is read.
+//! value of the wrong type from a missing one; a [`SchemaBuilder`] returns nothing and records the schema. So every
+//! field that is read is described, and every field described is read.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use parallax_core::id::{KeyId, PageId};
 use parallax_core::rate_limit::KeyedRateLimit;
 use tokio::sync::{OnceCell, watch};
 
-use super::login_throttle::LoginThrottle;
+use super::server::login_throttle::LoginThrottle;
 use super::server::response_index::ResponseIndex;
 use super::server::response_memory::ResponseMemory;
 use crate::page_cache::{CompressedDocument, PageCache};

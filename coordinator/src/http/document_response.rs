@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::content_negotiation::{Encoding, encoding};
 use super::response::{HttpResponse, header_values, matches_if_none_match};
 use crate::page_cache::CompressedDocument;
-use crate::service::authorize::AuthorizedPage;
+use crate::service::page_access::authorize::AuthorizedPage;
 
 /// Content security policy of a page: only its own files, nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \

@@ -19,12 +19,12 @@ use super::response::HttpResponse;
 use super::routed_request::RoutedRequest;
 use super::server::client_ip;
 use crate::service::ServiceError;
-use crate::service::pings::PingRequest;
+use crate::service::monitors::pings::PingRequest;
 
 /// Time limit for receiving the body; what arrived by then is used.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `GET /ping/{token}`, `POST /ping/{token}`, and the same with `/start`, `/apply_failure`, `/log` or an exit code
+/// `GET /ping/{token}`, `POST /ping/{token}`, and the same with `/start`, `/fail`, `/log` or an exit code
 pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
     let (token, path_report) = ping_format::path(call.path_param("address")?).ok_or(ServiceError::UnknownPing)?;
     let listed = context.service.pings.admit(token)?;

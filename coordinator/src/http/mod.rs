@@ -17,7 +17,6 @@ mod error_hints;
 mod heartbeat_ping;
 mod json_body;
 mod legacy;
-mod login_throttle;
 mod mcp;
 mod openapi;
 mod public;

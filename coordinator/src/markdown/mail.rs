@@ -1,8 +1,13 @@
 //! The policy for mails: no headings, and styles inline.
 
+use std::sync::LazyLock;
+
+use ammonia::Builder;
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use super::{parse, sanitized_html};
+use super::{parse, sanitized_html, sanitizer};
+
+static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| sanitizer(&[]));
 
 /// Inline styles by tag, since not all mail programs support style sheets. In a table cell only words wider
 /// than the mail are broken, so that a column never gets narrower than its words; a wide table scrolls.
@@ -26,7 +31,7 @@ pub fn render_mail(text: &str) -> String {
         Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Paragraph),
         other => other,
     });
-    sanitized_html(events, &INLINE_STYLES)
+    sanitized_html(events, &SANITIZER, &INLINE_STYLES)
 }
 
 #[cfg(test)]
@@ -44,6 +49,21 @@ mod tests {
             render_mail("![x](https://x.example/x.png)"),
             "<p><a href=\"https://x.example/x.png\" rel=\"nofollow noopener noreferrer\">x</a></p>\n"
         );
+    }
+
+    #[test]
+    fn raw_html_is_text_in_a_paragraph_and_a_heading_tag_never_comes_out() {
+        for (text, html) in [
+            ("<!--x-->", "<p>&lt;!--x--&gt;</p>\n"),
+            ("<div>x</div>", "<p>&lt;div&gt;x&lt;/div&gt;</p>\n"),
+            ("a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n"),
+            ("<h3>x</h3>", "<p>&lt;h3&gt;x&lt;/h3&gt;</p>\n"),
+            ("### x", "<p>x</p>\n"),
+        ] {
+            assert_eq!(render_mail(text), html, "{text}");
+        }
+        let headings = "<h3>a</h3><h4>b</h4><h5>c</h5><p>d</p>";
+        assert_eq!(SANITIZER.clean(headings).to_string(), "abc<p>d</p>", "only pages have headings");
     }
 
     #[test]

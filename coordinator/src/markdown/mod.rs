@@ -13,7 +13,6 @@ pub use page::{Markup, render_article, render_short};
 pub use plain_text::{plain_line, plain_text};
 
 use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
 
 use ammonia::Builder;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
@@ -21,8 +20,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 /// Maximum cells of all tables in a text: short rows are padded, so a few lines could otherwise become megabytes.
 const MAX_CELLS: usize = 8000;
 
-/// Allowed tags.
-const ALLOWED_TAGS: [&str; 21] = [
+/// Tags allowed under both policies.
+const SHARED_TAGS: [&str; 18] = [
     "p",
     "br",
     "strong",
@@ -35,9 +34,6 @@ const ALLOWED_TAGS: [&str; 21] = [
     "blockquote",
     "a",
     "del",
-    "h3",
-    "h4",
-    "h5",
     "table",
     "thead",
     "tbody",
@@ -46,18 +42,18 @@ const ALLOWED_TAGS: [&str; 21] = [
     "td",
 ];
 
-/// Sanitizer that allows structure, emphasis, and links that open without a referrer.
-static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| {
+/// Creates a sanitizer that allows structure, emphasis, links that open without a referrer, and the tags `more`.
+fn sanitizer(more: &[&'static str]) -> Builder<'static> {
     let mut builder = Builder::empty();
     builder
-        .tags(HashSet::from(ALLOWED_TAGS))
+        .tags(SHARED_TAGS.into_iter().chain(more.iter().copied()).collect())
         .clean_content_tags(HashSet::from(["script", "style"]))
         .tag_attributes(HashMap::from([("a", HashSet::from(["href"]))]))
         .url_schemes(HashSet::from(["http", "https", "mailto"]))
         .url_relative(ammonia::UrlRelative::Deny)
         .link_rel(Some("nofollow noopener noreferrer"));
     builder
-});
+}
 
 /// Parses Markdown with strikethrough, and with tables if they are of a size that people write.
 fn parse(text: &str) -> Parser<'_> {
@@ -69,9 +65,14 @@ fn parse(text: &str) -> Parser<'_> {
     Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH | tables)
 }
 
-/// Renders events as sanitized HTML. Raw HTML is shown as text, and images become links. Each tag of `tags` is then
-/// replaced by its markup: after sanitizing, any tag comes from Markdown, since tags in the source are escaped.
-fn sanitized_html<'a>(events: impl Iterator<Item = Event<'a>>, tags: &[(&str, &str)]) -> String {
+/// Renders events as HTML and sanitizes it with the policy's sanitizer. Raw HTML is shown as text, and images become
+/// links. Each tag of `tags` is then replaced by its markup: after sanitizing, any tag comes from Markdown, since tags
+/// in the source are escaped.
+fn sanitized_html<'a>(
+    events: impl Iterator<Item = Event<'a>>,
+    sanitizer: &Builder<'_>,
+    tags: &[(&str, &str)],
+) -> String {
     let events = events.map(|event| match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
@@ -85,6 +86,6 @@ fn sanitized_html<'a>(events: impl Iterator<Item = Event<'a>>, tags: &[(&str, &s
     });
     let mut markup = String::new();
     html::push_html(&mut markup, events);
-    let clean = SANITIZER.clean(&markup).to_string();
+    let clean = sanitizer.clean(&markup).to_string();
     tags.iter().fold(clean, |html, (tag, styled)| html.replace(tag, styled))
 }

@@ -1,8 +1,16 @@
 //! The policy for pages: headings are bold lines, or continue the outline of the page; tables scroll in a box.
 
+use std::sync::LazyLock;
+
+use ammonia::Builder;
 use pulldown_cmark::{Event, HeadingLevel, Tag, TagEnd};
 
-use super::{parse, sanitized_html};
+use super::{parse, sanitized_html, sanitizer};
+
+/// Tags of headings: those below the page's own, which are of level 2.
+const HEADING_TAGS: [&str; 3] = ["h3", "h4", "h5"];
+
+static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| sanitizer(&HEADING_TAGS));
 
 /// Wraps each table in a box that can be scrolled, also by keyboard.
 const TABLE_BOX: [(&str, &str); 2] =
@@ -31,7 +39,7 @@ pub fn render_short(text: &str) -> Markup {
         .into_iter()
         .flatten()
     });
-    Markup(sanitized_html(events, &TABLE_BOX))
+    Markup(sanitized_html(events, &SANITIZER, &TABLE_BOX))
 }
 
 /// Renders a text below a level-2 heading: its headings continue the outline without gaps. The first heading
@@ -57,7 +65,7 @@ pub fn render_article(text: &str, titles: &[&str]) -> Markup {
         Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Heading(level)),
         other => other,
     });
-    Markup(sanitized_html(events, &TABLE_BOX))
+    Markup(sanitized_html(events, &SANITIZER, &TABLE_BOX))
 }
 
 /// Returns the end of the heading that a text begins with, if it is one of `titles`.
@@ -77,7 +85,7 @@ fn leading_title(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ALLOWED_TAGS, plain_line};
+    use super::super::{SHARED_TAGS, plain_line};
     use super::*;
 
     #[test]
@@ -143,7 +151,7 @@ mod tests {
             while let Some((_, after)) = rest.split_once('<') {
                 let (tag, then) = after.split_once('>').unwrap();
                 let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
-                assert!(ALLOWED_TAGS.contains(&name), "{payload}: {markup}");
+                assert!(SHARED_TAGS.contains(&name) || HEADING_TAGS.contains(&name), "{payload}: {markup}");
                 let attributes = tag.split_once(' ').map_or("", |(_, rest)| rest);
                 let is_link = attributes.starts_with("href=\"http")
                     || attributes.starts_with("href=\"mailto:")
@@ -183,6 +191,7 @@ mod tests {
                 "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>\n\
                  <tr><td>1</td><td><em>2</em></td></tr>\n</tbody></table></div>\n",
             ),
+            ("<!--x-->", "<p>&lt;!--x--&gt;</p>\n"),
             ("a\nb", "<p>a<br>\nb</p>\n"),
             ("1 < 2 & 3", "<p>1 &lt; 2 &amp; 3</p>\n"),
             (

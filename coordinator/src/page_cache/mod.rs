@@ -25,7 +25,7 @@ use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::service::authorize::{AuthorizedPage, PageAddress};
+use crate::service::page_access::authorize::{AuthorizedPage, PageAddress};
 use crate::service::{ServiceError, ServiceResult, Services};
 use crate::views::badge::BadgeData;
 use crate::views::frame::without_timestamp;

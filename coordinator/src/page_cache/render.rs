@@ -4,7 +4,7 @@ use parallax_core::page_view::is_stale;
 use parallax_core::time::Timestamp;
 
 use super::{DocumentKind, PageCache, or_internal_error, run_blocking};
-use crate::service::authorize::AuthorizedPage;
+use crate::service::page_access::authorize::AuthorizedPage;
 use crate::service::public_pages::page_view::MonitorDetail;
 use crate::service::{ServiceError, ServiceResult};
 use crate::views::badge::BadgeData;

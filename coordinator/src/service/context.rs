@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use parallax_core::event::EventKind;
 use parallax_core::plan::PlanLimits;
+use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
 use parallax_core::time::Timestamp;
 use tokio::sync::{Notify, watch};
 
@@ -14,7 +15,6 @@ use super::statistics::Statistics;
 use crate::clock::Clock;
 use crate::engine::MachineQuerySender;
 use crate::storage::{Batch, Store, StoreError};
-use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
 
 /// Attempts of a change that conflicts with other changes.
 pub(super) const TRIES: usize = 16;

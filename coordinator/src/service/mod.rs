@@ -1,9 +1,9 @@
 //! The service layer: every operation and rule once, shared by the API, the dashboard and the command line.
 //!
-//! [`Services`] has one service per subject; all work on one `ServiceContext`. A [`Caller`]
-//! is an authenticated API key; what the key can't access is [`ServiceError::NotFound`], with the same work as for what
-//! does not exist. Every change is one batch: the record, its preconditions, and an event. After a conflict with another
-//! change it is read and decided again. Operations that no key may call are documented as called by the operator.
+//! [`Services`] has one service per subject; all work on one `ServiceContext`. A [`Caller`] is an authenticated API
+//! key; what the key can't access is [`ServiceError::NotFound`], with the same work as for what does not exist. Every
+//! change is one batch: the record, its preconditions, and an event. After a conflict with another change it is read
+//! and decided again. Operations that no key may call are documented as called by the operator.
 
 pub mod accounts;
 mod context;
@@ -21,10 +21,7 @@ pub mod secret_text;
 pub mod statistics;
 pub mod store_admin;
 
-pub use self::accounts::usage;
-pub use self::monitors::{history, pings};
 pub use self::notifications::{alert_settings, deliveries, destinations, subscribers};
-pub use self::page_access::{authorize, password, sign_in};
 
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use parallax_certs::sealing::Keyring;
 use parallax_core::time::{DAY, Timestamp};
 
 use super::{Result, StoreCounts, StoreError, StoreRead, WrittenSnapshot, disk};
@@ -64,16 +65,19 @@ impl SnapshotFolder {
         Ok(found)
     }
 
-    /// Returns the newest valid snapshot, with its counts. Invalid ones are passed to `bad`.
+    /// Returns the newest valid snapshot, with its counts. Invalid ones are passed to `bad`: those with damage, and
+    /// those with a record that can't be decoded, which a store restored from them would have too. Sealed records are
+    /// decoded with the keys of `keyring`.
     ///
     /// # Errors
     /// If the folder can't be read.
     pub fn newest_valid(
         &self,
+        keyring: Option<&Keyring>,
         mut bad: impl FnMut(&SnapshotFile, StoreError),
     ) -> Result<Option<(SnapshotFile, StoreCounts)>> {
         for snapshot in self.list()?.into_iter().rev() {
-            match disk::verify_snapshot(&snapshot.path) {
+            match disk::verify_snapshot_records(&snapshot.path, keyring) {
                 Ok(whole) => return Ok(Some((snapshot, whole))),
                 Err(error) => bad(&snapshot, error),
             }

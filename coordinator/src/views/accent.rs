@@ -3,7 +3,7 @@
 use parallax_core::page::branding::Color;
 use parallax_core::page::contrast::readable;
 
-/// Backgrounds of text in the light theme, as in `site.css`.
+/// Backgrounds of text in the light theme, as in `assets/site/colors.css`.
 const LIGHT_BACKGROUNDS: [Color; 2] = [Color([0xf7, 0xf7, 0xf5]), Color([0xff, 0xff, 0xff])];
 /// Backgrounds of text in the dark theme.
 const DARK_BACKGROUNDS: [Color; 2] = [Color([0x0e, 0x10, 0x13]), Color([0x16, 0x19, 0x1e])];

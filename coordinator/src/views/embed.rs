@@ -99,8 +99,8 @@ mod tests {
             let drawn = render(&EmbedPage::new(&page_view, "/p/northwind", "https://x.example", Theme::Dark)).unwrap();
             let drawn = String::from_utf8(drawn).unwrap();
             assert!(drawn.contains("data-theme=\"dark\"") && drawn.contains(">Down from Asia<"), "{drawn}");
-            for messages in ["<h2>", "Checked from ", "<use href=\"#i-part\"/>", "data-f=\"ago\""] {
-                assert!(drawn.contains(messages), "{messages}: {drawn}");
+            for expected in ["<h2>", "Checked from ", "<use href=\"#i-part\"/>", "data-f=\"ago\""] {
+                assert!(drawn.contains(expected), "{expected}: {drawn}");
             }
             // The browser refreshes the frame only without JavaScript.
             let (before, after) = drawn.split_once("<noscript>").unwrap();
@@ -121,6 +121,7 @@ mod tests {
             for word in ["cookie", "localStorage", "sessionStorage", "innerHTML", "eval(", "WORDS", "STYLE"] {
                 assert!(!script.contains(word), "{word}");
             }
+            assert!(script.contains("`:host{all:initial"), "the style sheet is filled in: {script}");
             let label = format!("\"label\":\"{}\"", messages::messages(language).widget_label);
             assert!(script.contains(&label), "{script}");
         }

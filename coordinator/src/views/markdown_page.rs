@@ -55,7 +55,7 @@ pub fn status_page(site: FeedSite<'_>, page_view: &PageView) -> String {
     text +=
         &incident_section(site, "Past incidents", &page_view.past_incidents.iter().collect::<Vec<_>>(), page_view.now);
     text += "\n## Services\n\n";
-    let context = english_context(RangeContext { range: TimeRange::Quarter, ..RangeContext::of_board(page_view) });
+    let context = english_context(RangeContext { range: TimeRange::Quarter, ..RangeContext::of_page(page_view) });
     for view in &page_view.monitors {
         text += &service_line(site, view, context);
     }

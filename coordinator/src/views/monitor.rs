@@ -70,7 +70,7 @@ impl MonitorRow {
         let query = if page_view.is_range_chosen { ranges::range_query(page_view.range) } else { String::new() };
         let locale = PageLocale::of(page);
         let messages = locale.messages;
-        let context = RangeContext::of_board(page_view);
+        let context = RangeContext::of_page(page_view);
         Self {
             id: view.monitor.id.to_string(),
             path: format!("{root}/monitors/{}{query}", view.monitor.id),

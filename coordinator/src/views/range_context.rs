@@ -21,14 +21,14 @@ pub struct RangeContext {
 
 impl RangeContext {
     /// Context of the status page.
-    pub fn of_board(page_view: &PageView) -> Self {
+    pub fn of_page(page_view: &PageView) -> Self {
         let locale = PageLocale::of(&page_view.page);
         Self { range: page_view.range, now: page_view.now, is_stale: page_view.is_stale(), locale }
     }
 
     /// Context of a monitor's page.
-    pub fn of_monitor(close: &MonitorDetailView<'_>) -> Self {
-        let locale = PageLocale::of(close.page);
-        Self { range: close.range, now: close.now, is_stale: close.is_stale, locale }
+    pub fn of_monitor(detail: &MonitorDetailView<'_>) -> Self {
+        let locale = PageLocale::of(detail.page);
+        Self { range: detail.range, now: detail.now, is_stale: detail.is_stale, locale }
     }
 }

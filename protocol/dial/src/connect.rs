@@ -92,12 +92,23 @@ impl AdmittedAddresses {
         Box::pin(self.race(late, started, deadline)).await
     }
 
-    /// Returns the addresses that this host has a route to, for an HTTP client that connects by itself. A connection to
-    /// one of them that fails is a [`DialError::from_connect`].
+    /// Returns the address for an HTTP client that connects by itself: the only one that this host has a route
+    /// to, or of several the first that accepts a connection, which is closed again. A later connection to it
+    /// that fails is a [`DialError::from_connect`].
     ///
     /// # Errors
-    /// This host's fault, if it has a route to none of them.
-    pub fn routable(&self) -> Result<Vec<SocketAddr>, DialError> {
+    /// This host's fault, if it has a route to none of them; otherwise as [`Self::connect`].
+    pub async fn select(&self, deadline: Instant) -> Result<SocketAddr, DialError> {
+        if !self.has_late()
+            && let &[address] = self.routable()?.as_slice()
+        {
+            return Ok(address);
+        }
+        Ok(self.connect(deadline).await?.peer)
+    }
+
+    /// Returns the addresses that this host has a route to.
+    fn routable(&self) -> Result<Vec<SocketAddr>, DialError> {
         let mut fault = None;
         let mut routable = Vec::with_capacity(self.addresses().len());
         for address in self.addresses() {
@@ -202,7 +213,7 @@ fn open(address: SocketAddr, source: SourceAddresses) -> Result<TcpSocket, DialE
 }
 
 impl DialError {
-    /// Returns the reason for a failed connection to an address of [`AdmittedAddresses::routable`]: this host had a
+    /// Returns the reason for a failed connection to the address of [`AdmittedAddresses::select`]: this host had a
     /// route and an address then, so errors that mean their lack came over the network or mean something else.
     #[must_use]
     pub fn from_connect(error: &io::Error) -> Self {
@@ -299,14 +310,29 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_address_without_a_route_is_left_out_and_alone_it_is_this_hosts_fault() {
+    #[tokio::test]
+    async fn an_address_without_a_route_is_left_out_and_alone_it_is_this_hosts_fault() {
         let here = "127.0.0.1:0".parse().unwrap();
         // A link-local address without an interface: no host has a route to it.
         let nowhere = "[fe80::1]:0".parse().unwrap();
         let admitted = |all: &[SocketAddr]| AdmittedAddresses::from_parts(all.to_vec(), None);
-        assert_eq!(admitted(&[nowhere, here]).routable(), Ok(vec![here]));
-        assert_eq!(admitted(&[nowhere]).routable(), Err(DialError::NoRoute));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        // Nothing can accept at port 0: the only one left is not connected to.
+        assert_eq!(admitted(&[nowhere, here]).select(deadline).await, Ok(here));
+        assert_eq!(admitted(&[nowhere]).select(deadline).await, Err(DialError::NoRoute));
+    }
+
+    #[tokio::test]
+    async fn the_address_that_accepts_is_selected_also_if_it_is_late() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let open = listener.local_addr().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let several = AdmittedAddresses::from_parts(vec![closed(), open], None);
+        assert_eq!(several.select(deadline).await, Ok(open));
+        let late: LateAddresses = Box::pin(async move { vec![open] });
+        assert_eq!(AdmittedAddresses::from_parts(vec![closed()], Some(late)).select(deadline).await, Ok(open));
+        let dead = AdmittedAddresses::from_parts(vec![closed(), closed()], None);
+        assert_eq!(dead.select(deadline).await, Err(DialError::Refused));
     }
 
     fn closed() -> SocketAddr {

@@ -350,6 +350,11 @@ impl AdmittedAddresses {
         self
     }
 
+    /// Returns true if addresses of the other family were late.
+    pub(crate) fn has_late(&self) -> bool {
+        self.late.0.is_some()
+    }
+
     /// Returns the late addresses to the first caller.
     pub(crate) fn take_late(&self) -> Option<LateAddresses> {
         self.late.take()

@@ -7,10 +7,10 @@
 //!    take for an address.
 //! 2. [`DialGuard::admit`] queries the resolver once, with no cache and no hosts file, and judges each address by
 //!    the numeric table in [`address`].
-//! 3. [`AdmittedAddresses::connect`] dials those addresses and no others, and a [`DialRoute`] dials one of them once more.
-//!    An [`AdmittedAddresses`] can't be created in any other way, so a name that changes its answer between resolution
-//!    and connection (DNS rebinding) gains nothing. An HTTP client that connects by itself gets the same addresses from
-//!    [`AdmittedAddresses::routable`].
+//! 3. [`AdmittedAddresses::connect`] dials those addresses and no others, and a [`DialRoute`] dials one of them
+//!    once more. An [`AdmittedAddresses`] can't be created in any other way, so a name that changes its answer
+//!    between resolution and connection (DNS rebinding) gains nothing. An HTTP client that connects by itself
+//!    gets one of these addresses from [`AdmittedAddresses::select`].
 //!
 //! A redirect starts again at step 1. Addresses of this host itself ([`OwnAddresses`]) are refused unless
 //! [`DialPolicy::allow_own_host`] is set.

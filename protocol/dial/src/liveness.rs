@@ -125,7 +125,7 @@ impl ResolverLiveness {
         Some(result)
     }
 
-    /// Returns the host's own fault if the resolver was dead recently: within [`RECOVERY_GRACE`] before `asked`, or
+    /// Returns the host's own fault if the resolver was dead recently: within [`RECOVERY_GRACE`] before `started`, or
     /// since.
     pub(crate) fn fault_since(&self, started: Instant) -> Option<DialError> {
         let state = self.state();

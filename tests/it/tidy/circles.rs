@@ -123,6 +123,17 @@ mod checker {
     }
 
     #[test]
+    fn paths_in_strings_of_attributes_count() {
+        let a = "use crate::b;\npub struct First {\n    #[serde(default, deserialize_with = \"b::read\")]\n    \
+                 #[schemars(with = \"Option<b::Second>\")]\n    x: u8,\n}";
+        let b = "#[error(\"see crate::a::First\")]\npub struct Second;\npub fn read() { crate::a::First }";
+        let found = circles_of(&[("lib.rs", "mod a;\nmod b;"), ("a.rs", a), ("b.rs", b)]);
+        assert_eq!(found, ["circle of 2 files\n  src/a.rs -> src/b.rs: Second, read\n  src/b.rs -> src/a.rs: First"]);
+        let one_way = "#[error(\"see crate::a::First\")]\npub struct Second;\npub fn read() {}";
+        assert_eq!(circles_of(&[("lib.rs", "mod a;\nmod b;"), ("a.rs", a), ("b.rs", one_way)]), [""; 0]);
+    }
+
+    #[test]
     fn what_only_tests_use_is_left_out() {
         let a = "pub struct First {\n    #[cfg(test)]\n    second: crate::b::Second,\n}\n\
                  #[cfg(test)]\nmod tests {\n    use crate::b::Second;\n}\n\

@@ -1,6 +1,7 @@
-//! Reads the modules of one file: definitions, imports, and every path in code, without the parts built for tests.
+//! Reads the modules of one file: definitions, imports, and every path in code and in the strings of attributes,
+//! without the parts built for tests.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Literal, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 use super::module_tree::{Module, NamePath};
@@ -124,6 +125,28 @@ impl FileReader {
         }
         self.add_path(path);
     }
+
+    /// Reads the paths in strings of an attribute's arguments, as in `#[serde(with = "module::function")]`. Other
+    /// strings, such as a reason, are no type.
+    fn read_strings(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Literal(literal) => {
+                    if let Some(named) = type_in(&literal) {
+                        self.visit_type(&named);
+                    }
+                }
+                TokenTree::Group(group) => self.read_strings(group.stream()),
+                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+            }
+        }
+    }
+}
+
+/// Returns the type or the path that a string names.
+fn type_in(literal: &Literal) -> Option<syn::Type> {
+    let text = syn::parse_str::<syn::LitStr>(&literal.to_string()).ok()?.value();
+    if text.contains("::") { syn::parse_str(&text).ok() } else { None }
 }
 
 impl<'ast> Visit<'ast> for FileReader {
@@ -174,6 +197,7 @@ impl<'ast> Visit<'ast> for FileReader {
 
     fn visit_meta_list(&mut self, list: &'ast syn::MetaList) {
         self.read_tokens(list.tokens.clone());
+        self.read_strings(list.tokens.clone());
     }
 }
 

@@ -43,6 +43,8 @@ const asked = new WeakMap();
 // or if they contain one of the texts in `forgiven`. `first` runs before the page is loaded.
 export const open = async (path, { first, robbed, site = told.page, elsewhere = [], forgiven = [], ...options } = {}) => {
   const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, locale: "en-GB", ...options });
+  // A full-page screenshot of a long document takes long on a busy host.
+  context.setDefaultTimeout(120000);
   const page = await context.newPage();
   const known = [told.page, site, ...elsewhere].map((url) => new URL(url).origin);
   const isForgiven = (line) => robbed || forgiven.some((words) => line.text().includes(words));

@@ -50,7 +50,8 @@ pub fn public_url(url: &str, refused: &dyn Fn(IpAddr) -> Option<&'static str>) -
 }
 
 /// Returns the address that a host stands for: the literal, and for names that never leave the host or a private
-/// network an address of that kind. Where the guard would refuse to connect, the URL is refused when it is entered.
+/// network an address of that kind. Where the guard would refuse to connect, the URL is refused when it is entered;
+/// where the operator allows private networks, `refused` accepts that address and so the name.
 fn literal_address(host: &str) -> Option<IpAddr> {
     match Host::parse(&text::ascii_host(host)).ok()? {
         Host::Ip(ip) => Some(ip),
@@ -152,6 +153,14 @@ mod tests {
         }
         let long = format!("https://example.com/{}", "a".repeat(1980));
         assert!(webhook(&long).is_ok() && webhook(&format!("{long}a")).is_err());
+    }
+
+    #[test]
+    fn a_private_name_is_accepted_where_private_addresses_are() {
+        for url in ["http://hook.lan/x", "http://vault.internal/", "http://NAS.local./", "http://localhost:9/"] {
+            assert!(webhook(url).is_err(), "{url}");
+            assert_eq!(read_url(url, ChannelKind::Webhook, &|_| None).as_deref(), Ok(url));
+        }
     }
 
     #[test]

@@ -172,7 +172,10 @@ impl DestinationEdit {
         faults: &mut ValidationErrors,
     ) -> Option<Channel> {
         let url = |before: Option<String>, faults: &mut ValidationErrors| {
-            self.url.required("url", before, faults, |url| read_url(url, kind, context.forbidden_address))
+            let stored = before.clone();
+            self.url.required("url", before, faults, |url| {
+                kept_or_read(url, stored, |url| read_url(url, kind, context.forbidden_address))
+            })
         };
         match kind {
             ChannelKind::Email => {
@@ -192,8 +195,9 @@ impl DestinationEdit {
                 Some(Channel::Telegram { token: token?, chat: chat? })
             }
             ChannelKind::Ntfy => {
+                let before = stored.url.clone();
                 let url = self.url.required("url", stored.url, faults, |url| {
-                    read_url(url, kind, context.forbidden_address).and_then(read_topic)
+                    kept_or_read(url, before, |url| read_url(url, kind, context.forbidden_address).and_then(read_topic))
                 });
                 let token = self.token.optional("token", stored.token, faults, |token| read_token(token));
                 Some(Channel::Ntfy { url: url?, token })
@@ -278,6 +282,19 @@ impl StoredFields {
             Channel::Ntfy { url, token } => Self { url: some(url), token: token.clone(), ..none },
             Channel::PagerDuty { key } => Self { key: some(key), ..none },
         }
+    }
+}
+
+/// Returns the stored URL if it is sent again, and else reads the one that was sent. A stored URL was accepted under
+/// the rules of its time, so a client that sends the whole destination back can edit its other fields.
+fn kept_or_read(
+    sent: &str,
+    stored: Option<String>,
+    read: impl FnOnce(&str) -> Result<String, Rule>,
+) -> Result<String, Rule> {
+    match stored.filter(|stored| stored == sent.trim()) {
+        Some(stored) => Ok(stored),
+        None => read(sent),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::event::MonitorStatus;
 use crate::observation::RoundOutcome;
 use crate::time::{MINUTE, Timestamp};
-use crate::vantage::{Mesh, Region, RegionSet};
+use crate::vantage::{Mesh, Region, RegionSet, Vantage};
 use crate::verdict::{RegionState, RegionStatus, Verdict, judge};
 
 use super::MonitorMachine;
@@ -140,12 +140,18 @@ impl MonitorMachine {
 
     fn mesh_reasons(&self, mesh: &Mesh, now: Timestamp) -> Vec<String> {
         let mut reasons = Vec::new();
-        if mesh.available().next().is_none() {
-            reasons.push("No agent is connected, so no check is run.".to_owned());
+        let may_check = |vantage: &&Vantage| self.settings.pinned.is_none_or(|pinned| pinned == vantage.region);
+        let eligible = mesh.vantages().iter().filter(may_check);
+        let (connected, quarantined) = eligible.fold((0, 0), |(connected, quarantined), vantage| {
+            (connected + u32::from(vantage.connected), quarantined + u32::from(vantage.quarantined))
+        });
+        if connected == 0 {
+            reasons.push("No agent that may check it is connected, so no check is run.".to_owned());
+        } else if !mesh.available().any(|vantage| may_check(&vantage)) {
+            reasons.push("Every connected agent that may check it is in quarantine, so no round counts.".to_owned());
         } else if !crate::confirmation::can_confirm(&self.settings, mesh) {
             reasons.push("No second network can confirm its failures, so no failure can make it down.".to_owned());
         }
-        let quarantined = mesh.vantages().iter().filter(|vantage| vantage.quarantined).count();
         if quarantined > 0 {
             reasons.push(format!("Agents in quarantine, whose rounds don't count: {quarantined}."));
         }

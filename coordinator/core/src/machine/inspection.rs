@@ -23,8 +23,6 @@ pub struct MachineInspection {
     pub view: MachineView,
     /// Effective settings.
     pub settings: EffectiveSettings,
-    /// Regions in which rounds are run. For types not judged by region, one region represents all.
-    pub checked: RegionSet,
     /// Regions that count for up and down.
     pub counted: RegionSet,
     /// Regions that are checked, or have a state; empty for a heartbeat.
@@ -171,7 +169,6 @@ impl MonitorMachine {
             at: now,
             view: self.view(mesh, now),
             settings: self.settings.clone(),
-            checked,
             counted,
             regions: self.region_inspections(checked, counted),
             open_rounds: self.state.rounds.iter().map(RoundInspection::of).collect(),

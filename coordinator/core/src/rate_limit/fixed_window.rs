@@ -3,6 +3,10 @@
 use super::RateLimitStatus;
 use crate::time::{SECOND, Timestamp};
 
+/// How far a time may lie before a window's start and still count as the start: threads read their time before they
+/// take a lock, and clocks are corrected by less. A greater step back begins a new window.
+const MAX_BACKWARD_MS: i64 = SECOND;
+
 /// A limit of actions per window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowRule {
@@ -57,7 +61,7 @@ impl FixedWindow {
         let (used, left) = if self.is_expired(rule.length, now) {
             (0, rule.length)
         } else {
-            (self.used, rule.length - now.since(self.started_at))
+            (self.used, rule.length - now.since(self.started_at).max(0))
         };
         let seconds = left.saturating_add(SECOND - 1) / SECOND;
         RateLimitStatus {
@@ -73,10 +77,10 @@ impl FixedWindow {
         self.used.saturating_sub(rule.limit)
     }
 
-    /// Returns true if the window is over, so that dropping it loses nothing. One that starts in the future comes from
-    /// a wrong clock, and is over too.
+    /// Returns true if the window is over, so that dropping it loses nothing. One that starts more than a second in the
+    /// future comes from a wrong clock, and is over too.
     pub const fn is_expired(&self, length: i64, now: Timestamp) -> bool {
         let age = now.since(self.started_at);
-        age >= length || age < 0
+        age >= length || age < -MAX_BACKWARD_MS
     }
 }

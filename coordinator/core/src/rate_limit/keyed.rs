@@ -190,7 +190,8 @@ impl<K: Ord + Clone> KeyedRateLimit<K> {
         self.windows().refund(&key, now);
     }
 
-    fn windows(&self) -> MutexGuard<'_, FixedWindowLimit<K>> {
+    /// Locks the windows.
+    pub(super) fn windows(&self) -> MutexGuard<'_, FixedWindowLimit<K>> {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -36,6 +36,21 @@ fn a_window_begins_with_its_first_action_and_counts_refused_ones() {
 }
 
 #[test]
+fn a_time_read_a_moment_before_the_window_began_is_counted_in_it() {
+    let rule = WindowRule { limit: 2, length: MINUTE };
+    let mut window = FixedWindow::new(at(2_000));
+    for (millis, expected) in [
+        (1_999, status(true, 2, 1, 60)),
+        (1_000, status(true, 2, 0, 60)),
+        (1_999, status(false, 2, 0, 60)),
+        // More than a second: the clock went back.
+        (999, status(true, 2, 1, 60)),
+    ] {
+        assert_eq!(window.count(rule, at(millis)), expected, "at {millis}");
+    }
+}
+
+#[test]
 fn a_refund_counts_within_its_window_only() {
     let rule = WindowRule { limit: 1, length: MINUTE };
     let mut window = FixedWindow::new(at(0));
@@ -76,6 +91,20 @@ fn a_keyed_limit_survives_a_clock_that_goes_back() {
     assert!(limit.would_admit(1, &1, at(0)));
     assert_eq!(limit.admit(1, &1, at(0)), Ok(()));
     assert_eq!(limit.admit(1, &1, at(1)), Err(RateExceeded { seconds: 10 }));
+}
+
+#[test]
+fn a_time_read_a_moment_earlier_drops_no_window_of_a_key() {
+    let mut limit = FixedWindowLimit::<u32>::new(SPAN);
+    for (key, millis) in [(1, 2_000), (2, 2_001), (3, 1_001)] {
+        assert_eq!(limit.admit(1, &key, at(millis)), Ok(()));
+    }
+    for (key, seconds) in [(1, 10), (2, 10), (3, 10)] {
+        assert_eq!(limit.admit(1, &key, at(1_001)), Err(RateExceeded { seconds }), "{key}");
+    }
+    // More than a second before two of the three.
+    assert_eq!(limit.admit(1, &3, at(999)), Err(RateExceeded { seconds: 10 }));
+    assert_eq!(limit.key_count(), 1);
 }
 
 #[test]
@@ -122,6 +151,19 @@ fn requests_of_a_minute_are_refused_after_the_last_allowed_one_and_refunded() {
     limit.refund(1, at(MINUTE));
     assert_eq!(limit.peek(1, at(MINUTE)), status(true, 2, 2, 60));
     assert_eq!(limit.peek(3, at(MINUTE)), status(true, 2, 2, 60));
+}
+
+#[test]
+fn keys_of_requests_are_bounded_and_the_newest_are_admitted() {
+    const KEYS: usize = 100_000;
+    let limit = KeyedRateLimit::new(1);
+    for key in 0..KEYS + 10 {
+        assert!(limit.admit_many(key, 1, at(key as i64 / 10)).is_ok(), "{key}");
+    }
+    let now = at(KEYS as i64 / 10 + 1);
+    assert_eq!(limit.windows().key_count(), KEYS);
+    assert!((0..10).all(|evicted| limit.peek(evicted, now).allowed));
+    assert!([10, KEYS, KEYS + 9].iter().all(|kept| !limit.peek(*kept, now).allowed));
 }
 
 fn ms(millis: u64) -> Duration {

@@ -157,8 +157,8 @@ mod tests {
     ) -> Result<ValidSubscription, String> {
         let owned = |text: &str| text.to_owned();
         let monitors = monitors.map(|ids| ids.iter().map(|id| owned(id)).collect());
-        let validate = SubscriptionRequest { email: email.map(owned), url: url.map(owned), monitors };
-        validate
+        let request = SubscriptionRequest { email: email.map(owned), url: url.map(owned), monitors };
+        request
             .validate(&page(), &|address| address.is_loopback().then_some("loopback"))
             .map_err(|faults| faults.to_string())
     }

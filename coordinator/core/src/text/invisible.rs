@@ -24,6 +24,12 @@ pub(super) const fn ends_line(sign: char) -> bool {
     matches!(sign, '\u{2028}' | '\u{2029}')
 }
 
+/// Returns true for characters that change more of a printed line than their own position: control characters, line
+/// ends, and changes of direction. Text from outside is printed without them.
+pub fn alters_layout(sign: char) -> bool {
+    sign.is_control() || ends_line(sign) || changes_direction(sign)
+}
+
 /// Returns true for characters that are trimmed: white space, and invisible characters that editors and web
 /// pages add to copied text. Joiners are kept: emoji and several scripts need them.
 pub(super) fn is_trimmed(sign: char) -> bool {

@@ -35,6 +35,12 @@ fn invisible_names_and_direction_overrides_are_rejected() {
         let rule = format!("must not contain U+{number}, which changes the direction of text");
         assert_eq!(line(name, 1..=80), Err(rule), "{name:?}");
     }
+    for sign in ['\u{1b}', '\n', '\u{9b}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202e}', '\u{2066}', '\u{206f}'] {
+        assert!(alters_layout(sign), "{sign:?}");
+    }
+    for sign in ['a', ' ', '\u{200d}', '\u{200e}', '\u{e9}', '\u{3042}', '\u{fe0f}'] {
+        assert!(!alters_layout(sign), "{sign:?}");
+    }
     assert_eq!(line("a\u{2028}b", 1..=80), Err("must not contain control characters".to_owned()));
     // A family emoji of three, a flag made of tags, Persian with a non-joiner, Arabic with a mark, Thai with
     // a word break.

@@ -224,7 +224,7 @@ async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they
     let sources = sources(&store, &clock);
     let shown = sources.certificates.resolver.clone();
     shown.set_operator(old);
-    let mut rooms = sources.supervisor.task_group();
+    let mut group = sources.supervisor.task_group();
     let watch = sources.supervisor.clone();
     let mut lookout = HealthChecks::start(sources).await.unwrap();
     let mut look = async |at: Timestamp| {
@@ -242,7 +242,7 @@ async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they
     shown.set_operator(new);
     let told = [near, (OperatorProblem::CertificateFileExpiring(new_ends), true)];
     assert_eq!(look(old_ends - 13 * DAY).await, told);
-    rooms.spawn_once("guest", async { panic!("on purpose") });
+    group.spawn_once("guest", async { panic!("on purpose") });
     watch.first_failure().await;
     let broken = [&told[..], &[(OperatorProblem::TasksCrashed(1), false)]].concat();
     assert_eq!(look(old_ends - 12 * DAY).await, broken);

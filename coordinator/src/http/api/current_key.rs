@@ -14,7 +14,7 @@ use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
-use crate::service::usage::PlanUsage;
+use crate::service::accounts::usage::PlanUsage;
 
 /// The response to `GET /me`.
 #[derive(Debug, Serialize, JsonSchema)]

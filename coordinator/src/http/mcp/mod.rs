@@ -1,8 +1,8 @@
 //! MCP server (Model Context Protocol): the API's operations as tools, on one endpoint for four protocol versions.
 //!
 //! The server is stateless: no sessions, no event stream to the client. Clients of versions up to 2025-11-25 send
-//! `initialize` and may send batches (defined in 2025-03-26, but accepted from all such clients). From 2026-07-28 on each
-//! request is self-contained.
+//! `initialize` and may send batches (defined in 2025-03-26, but accepted from all such clients). From 2026-07-28 on
+//! each request is self-contained.
 
 mod api_tools;
 mod batch;

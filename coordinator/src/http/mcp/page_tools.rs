@@ -23,7 +23,7 @@ use crate::http::public::authorize;
 use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::http::server::request_timeout;
-use crate::service::authorize::AuthorizedPage;
+use crate::service::page_access::authorize::AuthorizedPage;
 
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post_public(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {

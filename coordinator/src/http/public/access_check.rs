@@ -8,9 +8,9 @@ use crate::http::HttpContext;
 use crate::http::error::ApiError;
 use crate::http::routed_request::RoutedRequest;
 use crate::service::ServiceError;
-use crate::service::authorize::{AccessDecision, AuthorizedPage, PageAddress};
 use crate::service::hosts::HostOwner;
 use crate::service::page_access::VisitorCredentials;
+use crate::service::page_access::authorize::{AccessDecision, AuthorizedPage, PageAddress};
 
 /// Path prefix that a page's own host shares with the base host.
 const SHARED: &str = "/assets/";

@@ -14,13 +14,13 @@ use crate::views::assets;
 
 /// `GET /assets/{name}`
 pub(super) async fn asset(_context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
-    static PRESSED: LazyLock<Vec<(&str, CompressedDocument)>> = LazyLock::new(|| {
-        let press = |asset: &'static assets::Asset| {
+    static COMPRESSED: LazyLock<Vec<(&str, CompressedDocument)>> = LazyLock::new(|| {
+        let compress = |asset: &'static assets::Asset| {
             (asset.name.as_str(), CompressedDocument::compress(asset.media, asset.text.as_bytes()))
         };
-        assets::all().into_iter().map(press).collect()
+        assets::all().into_iter().map(compress).collect()
     });
     let name = call.path_param("name")?;
-    let (_, pressed) = PRESSED.iter().find(|(known, _)| *known == name).ok_or(ApiError::NoRoute)?;
-    Ok(tagged(pressed, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(IMMUTABLE)))
+    let (_, document) = COMPRESSED.iter().find(|(known, _)| *known == name).ok_or(ApiError::NoRoute)?;
+    Ok(tagged(document, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(IMMUTABLE)))
 }

@@ -20,10 +20,11 @@ use crate::views::badge::{Badge, BadgeMetric, BadgeStyle, MAX_LABEL, UPTIME_DAYS
 
 /// The image contains its styles and loads nothing.
 const POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
-/// Version of the drawing: the program's version and the template.
-const DRAWING: (&str, &str) = (env!("CARGO_PKG_VERSION"), include_str!("../../../templates/feeds/badge.svg"));
-/// Cache lifetime. Together with the age of its data (`DocumentKind::BadgeData`), a badge is at most a minute old. Stale
-/// badges must not be shown.
+/// Version of the drawing: the program's version and the template as it is rendered.
+const DRAWING: (&str, &str) =
+    (env!("CARGO_PKG_VERSION"), include_str!(concat!(env!("OUT_DIR"), "/templates/feeds/badge.svg")));
+/// Cache lifetime. Together with the age of its data (`DocumentKind::BadgeData`), a badge is at most a minute old.
+/// Stale badges must not be shown.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=30, s-maxage=30, must-revalidate");
 
 /// The routes.
@@ -45,8 +46,8 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 
 /// `GET /p/{slug}/badge.svg`, `GET /p/{slug}/monitors/{monitor}/badge.svg`
 async fn picture(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
-    let wish = BadgeQuery::read(&call.query)?;
-    answer(&context, call, wish, "image/svg+xml", |badge, style| {
+    let query = BadgeQuery::read(&call.query)?;
+    answer(&context, call, query, "image/svg+xml", |badge, style| {
         badge.svg(style).map_err(|error| ServiceError::Internal(error.to_string()).into())
     })
     .await
@@ -54,8 +55,8 @@ async fn picture(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerR
 
 /// `GET /p/{slug}/badge.json`, `GET /p/{slug}/monitors/{monitor}/badge.json`
 async fn shields(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
-    let wish = BadgeQuery::read(&call.query)?;
-    answer(&context, call, wish, "application/json", |badge, _| Ok(badge.shields().to_string().into_bytes())).await
+    let query = BadgeQuery::read(&call.query)?;
+    answer(&context, call, query, "application/json", |badge, _| Ok(badge.shields().to_string().into_bytes())).await
 }
 
 /// Writes the requested badge. The placeholder badge is the same for a missing page and one the visitor may not
@@ -63,13 +64,13 @@ async fn shields(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerR
 async fn answer(
     context: &HttpContext,
     call: RoutedRequest<()>,
-    wish: BadgeQuery,
+    query: BadgeQuery,
     media: &'static str,
     write: impl Fn(&Badge, BadgeStyle) -> Result<Vec<u8>, ApiError> + Send + Sync,
 ) -> HandlerResult {
     let nothing = || {
-        let badge = Badge::not_found(wish.metric, wish.label.clone());
-        let reply = HttpResponse::bytes(media, write(&badge, wish.style)?).with_status(StatusCode::NOT_FOUND);
+        let badge = Badge::not_found(query.metric, query.label.clone());
+        let reply = HttpResponse::bytes(media, write(&badge, query.style)?).with_status(StatusCode::NOT_FOUND);
         let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(reply.with(CONTENT_SECURITY_POLICY, POLICY))
     };
@@ -85,15 +86,15 @@ async fn answer(
         },
         Err(_) => None,
     };
-    let facts = context.page_cache.badge_data(&page).await?;
-    let Some(mark) = facts.values(monitor) else { return nothing() };
-    let badge = Badge::of(mark, wish.metric, wish.label.clone());
+    let data = context.page_cache.badge_data(&page).await?;
+    let Some(values) = data.values(monitor) else { return nothing() };
+    let badge = Badge::of(values, query.metric, query.label.clone());
     let reply = if page.is_protected() {
-        uncacheable(HttpResponse::bytes(media, write(&badge, wish.style)?))
+        uncacheable(HttpResponse::bytes(media, write(&badge, query.style)?))
     } else {
         // The tag covers content and style, so a visitor who has the badge gets 304 before anything is drawn.
-        let tag = etag_of(&(DRAWING, media, &badge, wish.style));
-        let body = if matches_if_none_match(&tag, &call.headers) { Vec::new() } else { write(&badge, wish.style)? };
+        let tag = etag_of(&(DRAWING, media, &badge, query.style));
+        let body = if matches_if_none_match(&tag, &call.headers) { Vec::new() } else { write(&badge, query.style)? };
         HttpResponse::bytes(media, body).with_known_etag(&tag, &call.headers)
     };
     let reply = with_cache_lifetime(&page, allow_cross_origin(&page, reply), FRESH);
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_is_read_or_refused_by_its_name() {
+    fn a_query_is_read_or_refused_by_its_name() {
         let read = BadgeQuery::read("metric=uptime&days=7&style=for-the-badge&label=a%20%3Cb%3E&v=1").unwrap();
         let label = Some("a <b>".to_owned());
         assert_eq!(read, BadgeQuery { metric: BadgeMetric::Uptime(7), style: BadgeStyle::Large, label });

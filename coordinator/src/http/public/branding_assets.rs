@@ -13,7 +13,7 @@ use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::service::ServiceError;
-use crate::service::authorize::AuthorizedPage;
+use crate::service::page_access::authorize::AuthorizedPage;
 use crate::views::accent;
 
 /// Content security policy for an image that is opened directly: styles allowed, sandboxed.

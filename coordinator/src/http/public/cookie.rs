@@ -4,7 +4,7 @@ use ::http::header::COOKIE;
 use ::http::{HeaderMap, HeaderValue};
 
 use crate::http::HttpContext;
-use crate::service::sign_in::BrowserId;
+use crate::service::page_access::sign_in::BrowserId;
 
 /// Prefix of the names of the service's cookies.
 const COOKIE_PREFIX: &str = "plx-";

@@ -47,26 +47,28 @@ async fn frame(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerRes
         Some("dark") => Theme::Dark,
         Some(_) => return Err(ValidationErrors::single("theme", "must be light, dark or auto").into()),
     };
-    let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
-        let board = service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?;
-        let address = service.pages.url(admitted.page());
-        run_blocking(move || render(&EmbedPage::new(&board, admitted.path_prefix(), &address, theme))).await
+    let (service, authorized) = (context.service.clone(), page.clone());
+    let render_page = move || async move {
+        let page_view = service.public_pages.view(&authorized, Some(TimeRange::Quarter)).await?;
+        let address = service.pages.url(authorized.page());
+        run_blocking(move || render(&EmbedPage::new(&page_view, authorized.path_prefix(), &address, theme))).await
     };
-    let drawn = context.page_cache.get_or_render(&page, DocumentKind::Embed(theme.name()), HTML, draw).await?;
+    let rendered =
+        context.page_cache.get_or_render(&page, DocumentKind::Embed(theme.name()), HTML, render_page).await?;
     // In a sandboxed frame, the page's own script is cross-origin.
-    Ok(allow_cross_origin(&page, document(&page, &drawn, &call.headers)).with(CONTENT_SECURITY_POLICY, POLICY))
+    Ok(allow_cross_origin(&page, document(&page, &rendered, &call.headers)).with(CONTENT_SECURITY_POLICY, POLICY))
 }
 
 /// `GET /p/{slug}/widget.js`
 async fn widget(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
-    static PRESSED: LazyLock<BTreeMap<Language, CompressedDocument>> = LazyLock::new(|| {
-        let press = |script: String| CompressedDocument::compress("text/javascript; charset=utf-8", script.as_bytes());
-        Language::ALL.into_iter().map(|language| (language, press(embed::widget_script(language)))).collect()
+    static SCRIPTS: LazyLock<BTreeMap<Language, CompressedDocument>> = LazyLock::new(|| {
+        let compress =
+            |script: String| CompressedDocument::compress("text/javascript; charset=utf-8", script.as_bytes());
+        Language::ALL.into_iter().map(|language| (language, compress(embed::widget_script(language)))).collect()
     });
     let page = authorize(&context, &call)?;
-    let pressed = PRESSED.get(&page.page().language).ok_or(ApiError::NoRoute)?;
-    let reply = with_cache_lifetime(&page, document(&page, pressed, &call.headers), FRESH);
+    let script = SCRIPTS.get(&page.page().language).ok_or(ApiError::NoRoute)?;
+    let reply = with_cache_lifetime(&page, document(&page, script, &call.headers), FRESH);
     // Allows the script on pages with a cross-origin embedder policy.
     let shared = HeaderName::from_static("cross-origin-resource-policy");
     Ok(reply.with(shared, HeaderValue::from_static("cross-origin")))

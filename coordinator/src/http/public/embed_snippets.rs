@@ -32,7 +32,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
+    let render_snippets = move || async move {
         let overview = service.public_pages.public_overview(&admitted).await?;
         let named = overview.monitors.into_iter().map(|listed| (listed.monitor.id, listed.monitor.name));
         let (monitors, now) = (named.collect::<Vec<_>>(), service.now());
@@ -42,6 +42,7 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResu
         };
         run_blocking(at).await
     };
-    let drawn = context.page_cache.get_or_render(&page, DocumentKind::Other("badges.html"), HTML, draw).await?;
-    Ok(document(&page, &drawn, &call.headers).with(CONTENT_SECURITY_POLICY, POLICY))
+    let rendered =
+        context.page_cache.get_or_render(&page, DocumentKind::Other("badges.html"), HTML, render_snippets).await?;
+    Ok(document(&page, &rendered, &call.headers).with(CONTENT_SECURITY_POLICY, POLICY))
 }

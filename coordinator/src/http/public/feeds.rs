@@ -16,7 +16,7 @@ use crate::http::error::HandlerResult;
 use crate::http::route::{HttpRoute, public_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, run_blocking};
-use crate::service::authorize::AuthorizedPage;
+use crate::service::page_access::authorize::AuthorizedPage;
 use crate::views::feeds::statuspage_api::{self, StatuspageDocument};
 use crate::views::feeds::{FeedError, FeedSite, atom, calendar, limit_entries, rss};
 
@@ -32,10 +32,10 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
                 vec![(Method::GET, public_route(|context, call| $handler(context, call).boxed()))],
             )
         };
-        ($path:literal, $sheet:expr) => {
+        ($path:literal, $document:expr) => {
             (
                 concat!("/p/{slug}/api/v2/", $path),
-                vec![(Method::GET, public_route(|context, call| v2_document(context, call, $path, $sheet).boxed()))],
+                vec![(Method::GET, public_route(|context, call| v2_document(context, call, $path, $document).boxed()))],
             )
         };
     }
@@ -64,22 +64,23 @@ async fn v2_document(
     context: Arc<HttpContext>,
     call: RoutedRequest<()>,
     name: &'static str,
-    sheet: StatuspageDocument,
+    kind: StatuspageDocument,
 ) -> HandlerResult {
     let page = authorize_feed(&context, &call)?;
-    let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
-        let (board, notices) = (
-            service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?,
-            service.public_pages.recent_incidents(&admitted).await?,
+    let (service, authorized) = (context.service.clone(), page.clone());
+    let render_feed = move || async move {
+        let (page_view, incidents) = (
+            service.public_pages.view(&authorized, Some(TimeRange::Quarter)).await?,
+            service.public_pages.recent_incidents(&authorized).await?,
         );
-        let address = service.pages.url(admitted.page());
+        let address = service.pages.url(authorized.page());
         run_blocking(move || {
-            statuspage_api::write(sheet, FeedSite { page: &board.page, url: &address }, &board, &notices)
+            statuspage_api::write(kind, FeedSite { page: &page_view.page, url: &address }, &page_view, &incidents)
         })
         .await
     };
-    serve_cached(&context, &call.headers, &page, (DocumentKind::StatusFeed(name), "application/json"), draw).await
+    serve_cached(&context, &call.headers, &page, (DocumentKind::StatusFeed(name), "application/json"), render_feed)
+        .await
 }
 
 /// `GET /p/{slug}/feed.atom`, and the paths that other status pages use.
@@ -95,17 +96,22 @@ async fn rss(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResul
 /// `GET /p/{slug}/maintenance.ics`
 async fn calendar(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_feed(&context, &call)?;
-    let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
-        let windows = service.public_pages.calendar_windows(&admitted).await?;
-        let deleted = service.public_pages.cancelled_windows(&admitted).await?;
-        let address = service.pages.url(admitted.page());
-        let drawn = move || {
-            Ok::<_, Infallible>(calendar::write(FeedSite { page: admitted.page(), url: &address }, &windows, &deleted))
+    let (service, authorized) = (context.service.clone(), page.clone());
+    let render_feed = move || async move {
+        let windows = service.public_pages.calendar_windows(&authorized).await?;
+        let deleted = service.public_pages.cancelled_windows(&authorized).await?;
+        let address = service.pages.url(authorized.page());
+        let write = move || {
+            Ok::<_, Infallible>(calendar::write(
+                FeedSite { page: authorized.page(), url: &address },
+                &windows,
+                &deleted,
+            ))
         };
-        run_blocking(drawn).await
+        run_blocking(write).await
     };
-    serve_cached(&context, &call.headers, &page, (DocumentKind::Other("maintenance.ics"), calendar::MEDIA), draw).await
+    serve_cached(&context, &call.headers, &page, (DocumentKind::Other("maintenance.ics"), calendar::MEDIA), render_feed)
+        .await
 }
 
 /// Writes a feed; the second argument is the feed's own address.
@@ -135,35 +141,35 @@ const RSS: FeedFormat =
 /// that readers who follow the link keep access.
 async fn feed(context: Arc<HttpContext>, call: RoutedRequest<()>, kind: FeedFormat) -> HandlerResult {
     let page = authorize_feed(&context, &call)?;
-    let (service, admitted) = (context.service.clone(), page.clone());
+    let (service, authorized) = (context.service.clone(), page.clone());
     let by_token = feed_token(&call).and_then(|_| service.page_access.feed_base_url(page.page()));
     let [plain, tokened] = kind.names;
     let name = if by_token.is_some() { tokened } else { plain };
-    let draw = move || async move {
-        let mut notices = service.public_pages.recent_incidents(&admitted).await?;
-        let address = service.pages.url(admitted.page());
+    let render_feed = move || async move {
+        let mut incidents = service.public_pages.recent_incidents(&authorized).await?;
+        let address = service.pages.url(authorized.page());
         let own = format!("{}{}", by_token.as_ref().unwrap_or(&address), kind.path);
         run_blocking(move || {
-            notices.sort_by_key(|notice| (Reverse(notice.incident.last_change()), Reverse(notice.incident.id)));
-            let listed: Vec<IncidentView> = limit_entries(notices.iter()).cloned().collect();
-            (kind.write)(FeedSite { page: admitted.page(), url: &address }, &own, &listed)
+            incidents.sort_by_key(|view| (Reverse(view.incident.last_change()), Reverse(view.incident.id)));
+            let listed: Vec<IncidentView> = limit_entries(incidents.iter()).cloned().collect();
+            (kind.write)(FeedSite { page: authorized.page(), url: &address }, &own, &listed)
         })
         .await
     };
-    serve_cached(&context, &call.headers, &page, (DocumentKind::Other(name), kind.media), draw).await
+    serve_cached(&context, &call.headers, &page, (DocumentKind::Other(name), kind.media), render_feed).await
 }
 
 async fn serve_cached<F, D>(
     context: &HttpContext,
     headers: &HeaderMap,
     page: &AuthorizedPage,
-    (paper, media): (DocumentKind, &'static str),
-    draw: D,
+    (document_kind, media): (DocumentKind, &'static str),
+    render_feed: D,
 ) -> HandlerResult
 where
     D: FnOnce() -> F + Send + 'static,
     F: Future<Output = crate::service::ServiceResult<Vec<u8>>> + Send + 'static,
 {
-    let written = context.page_cache.get_or_render(page, paper, media, draw).await?;
-    Ok(with_cache_lifetime(page, allow_cross_origin(page, document(page, &written, headers)), FRESH))
+    let cached = context.page_cache.get_or_render(page, document_kind, media, render_feed).await?;
+    Ok(with_cache_lifetime(page, allow_cross_origin(page, document(page, &cached, headers)), FRESH))
 }

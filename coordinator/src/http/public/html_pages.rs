@@ -18,7 +18,7 @@ use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::DocumentKind;
 use crate::service::ServiceError;
-use crate::service::authorize::AuthorizedPage;
+use crate::service::page_access::authorize::AuthorizedPage;
 use crate::views::start_page::StartPage;
 use crate::views::subscription_forms::{SubscriptionPage, SubscriptionStep};
 

@@ -17,9 +17,9 @@ use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::http::server::client_ip::{self, address_key};
 use crate::service::ServiceError;
-use crate::service::authorize::AccessDecision;
+use crate::service::page_access::authorize::AccessDecision;
+use crate::service::page_access::sign_in::{BrowserId, LINK_LIFE, LinkValidity, SignInRequest};
 use crate::service::page_access::{ACCESS_TOKEN_LIFE, AccessToken};
-use crate::service::sign_in::{BrowserId, LINK_LIFE, LinkValidity, SignInRequest};
 use crate::views::access_pages::AccessPage;
 
 /// `GET /p/{slug}/password`, `GET /p/{slug}/sign-in`: the form, or a redirect for a visitor who has access already.
@@ -36,13 +36,13 @@ pub(super) async fn password(context: Arc<HttpContext>, mut call: RoutedRequest<
     let at = LoginContext::of(&context, &call)?;
     let to = safe_path(fields.raw("to"));
     let (visitor, now) = (client_ip::client_ip(call.peer, &call.headers), context.service.now());
-    let tried = match context.login_throttle.begin(visitor, at.throttle_key, now) {
-        Ok(tried) => tried,
+    let attempt = match context.login_throttle.begin(visitor, at.throttle_key, now) {
+        Ok(attempt) => attempt,
         Err(seconds) => return Ok(too_many(&at, seconds)),
     };
     match context.service.page_access.try_password(&at.slug, fields.raw("password")).await {
         Ok(Some(pass)) => {
-            context.login_throttle.refund(tried);
+            context.login_throttle.refund(attempt);
             Ok(grant_access(&at, &pass, to))
         }
         Ok(None) => match access_check::check_access(&context, &call, None)? {
@@ -51,7 +51,7 @@ pub(super) async fn password(context: Arc<HttpContext>, mut call: RoutedRequest<
             AccessDecision::SignInRequired => Ok(login_required(&AccessPage::email(&at.place, to))),
         },
         Err(ServiceError::Busy { seconds }) => {
-            context.login_throttle.refund(tried);
+            context.login_throttle.refund(attempt);
             Ok(too_many(&at, seconds))
         }
         Err(ServiceError::NotFound) => Err(ApiError::PageNotFound),

@@ -12,7 +12,7 @@ use super::form::access_page;
 use crate::http::HttpContext;
 use crate::http::error::ApiError;
 use crate::http::routed_request::RoutedRequest;
-use crate::service::authorize::{AccessDecision, AuthorizedPage};
+use crate::service::page_access::authorize::{AccessDecision, AuthorizedPage};
 use crate::views::access_pages::{AccessContext, AccessPage};
 use crate::views::messages;
 

@@ -15,7 +15,7 @@ use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, public_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, monitor_detail, run_blocking};
-use crate::service::authorize::AuthorizedPage;
+use crate::service::page_access::authorize::AuthorizedPage;
 use crate::service::{ServiceError, ServiceResult, Services};
 use crate::views::feeds::FeedSite;
 use crate::views::markdown_page;

@@ -33,9 +33,9 @@ use login_form::authorize_or_login;
 pub(super) use not_found_page::not_found_for_people;
 pub(super) use trailing_slash::redirect_trailing_slash;
 
-/// Returns every route of a page. `/p/{slug}` covers all addresses: [`inner_path`] maps a request to a page's own
-/// host to it. A handler's first step is [`authorize`], [`authorize_or_login`] for pages that people view, or [`authorize_feed`]
-/// if a token in the path also gives access. Nothing else returns the page.
+/// Returns every route of a page. `/p/{slug}` covers all addresses: [`inner_path`] maps a request to a page's own host
+/// to it. A handler's first step is [`authorize`], [`authorize_or_login`] for pages that people view, or
+/// [`authorize_feed`] if a token in the path also gives access. Nothing else returns the page.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;

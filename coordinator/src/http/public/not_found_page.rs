@@ -7,7 +7,7 @@ use super::form::access_page;
 use crate::http::HttpContext;
 use crate::http::content_negotiation::accepts_html;
 use crate::http::error::ApiError;
-use crate::service::authorize::PageAddress;
+use crate::service::page_access::authorize::PageAddress;
 use crate::views::access_pages::AccessPage;
 
 /// Converts a not-found error: people get an HTML page, programs JSON.

@@ -36,12 +36,13 @@ async fn picture(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerR
     if !is_one {
         return Err(ApiError::PageNotFound);
     }
-    let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
-        let board = service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?;
+    let (service, authorized) = (context.service.clone(), page.clone());
+    let render_image = move || async move {
+        let page_view = service.public_pages.view(&authorized, Some(TimeRange::Quarter)).await?;
         let _turn = DRAWING.acquire().await.map_err(|error| ServiceError::Internal(error.to_string()))?;
-        run_blocking(move || render_png(&PreviewContent::of(&board))).await
+        run_blocking(move || render_png(&PreviewContent::of(&page_view))).await
     };
-    let drawn = context.page_cache.get_or_render(&page, DocumentKind::Other("og.png"), "image/png", draw).await?;
-    Ok(with_cache_lifetime(&page, document(&page, &drawn, &call.headers), FRESH))
+    let rendered =
+        context.page_cache.get_or_render(&page, DocumentKind::Other("og.png"), "image/png", render_image).await?;
+    Ok(with_cache_lifetime(&page, document(&page, &rendered, &call.headers), FRESH))
 }

@@ -18,7 +18,7 @@ use crate::http::HttpContext;
 use crate::http::error::HandlerResult;
 use crate::http::response::{BodyStream, HttpResponse};
 use crate::http::routed_request::RoutedRequest;
-use crate::service::authorize::AuthorizedPage;
+use crate::service::page_access::authorize::AuthorizedPage;
 
 /// Interval of keep-alive comments; proxies close streams that are silent for a minute.
 const KEEP_ALIVE: Duration = Duration::from_secs(25);

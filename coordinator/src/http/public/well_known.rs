@@ -17,7 +17,7 @@ use crate::http::response::HttpResponse;
 use crate::http::route::{HttpRoute, public_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, run_blocking};
-use crate::service::authorize::{AuthorizedPage, PageAddress};
+use crate::service::page_access::authorize::{AuthorizedPage, PageAddress};
 use crate::views::assets;
 use crate::views::feeds::{FeedSite, sitemap};
 
@@ -69,17 +69,20 @@ async fn page_sitemap(context: Arc<HttpContext>, call: RoutedRequest<()>) -> Han
     if !is_indexable(&page) {
         return Err(ApiError::PageNotFound);
     }
-    let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
-        let board = service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?;
-        let notices = service.public_pages.recent_incidents(&admitted).await?;
-        let address = service.pages.url(admitted.page());
-        run_blocking(move || sitemap::write(FeedSite { page: &board.page, url: &address }, &board, &notices)).await
+    let (service, authorized) = (context.service.clone(), page.clone());
+    let render_sitemap = move || async move {
+        let page_view = service.public_pages.view(&authorized, Some(TimeRange::Quarter)).await?;
+        let notices = service.public_pages.recent_incidents(&authorized).await?;
+        let address = service.pages.url(authorized.page());
+        run_blocking(move || sitemap::write(FeedSite { page: &page_view.page, url: &address }, &page_view, &notices))
+            .await
     };
-    let drawn =
-        context.page_cache.get_or_render(&page, DocumentKind::Other("sitemap.xml"), sitemap::MEDIA, draw).await?;
+    let rendered = context
+        .page_cache
+        .get_or_render(&page, DocumentKind::Other("sitemap.xml"), sitemap::MEDIA, render_sitemap)
+        .await?;
     // It lists the page's content, so it is cached no longer than the page.
-    Ok(document(&page, &drawn, &call.headers))
+    Ok(document(&page, &rendered, &call.headers))
 }
 
 /// Returns true if search engines may index the page.

@@ -67,14 +67,14 @@ where
         if request.method() == Method::OPTIONS && request.uri().path() == "*" {
             return Some(HttpResponse::empty(StatusCode::NO_CONTENT).with(ALLOW, SERVER_METHODS));
         }
-        let led = match &self.mode {
+        let challenge_or_redirect = match &self.mode {
             ListenerMode::PlainWithTls { challenges, redirect } => {
                 https_redirect::plain_response(&self.context, challenges, *redirect, request)
                     .unwrap_or_else(|error| Some(error.into_response()))
             }
             ListenerMode::Plain | ListenerMode::Tls(..) => None,
         };
-        led.or_else(|| self.context.response_index.respond(request))
+        challenge_or_redirect.or_else(|| self.context.response_index.respond(request))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Protects HTTP/2 connections against clients that stall responses, reset streams in masses, or stay idle.
 //!
-//! HTTP/1.1 has one request at a time, and an unread response shows at the socket (see `WriteTimeoutStream`). With HTTP/2 a
-//! client can stall a response by never widening its window (RFC 9113, section 5.2) while the socket makes progress, or
-//! open and reset streams as fast as the line allows (rapid reset, CVE-2023-44487), at the price of one frame each.
+//! HTTP/1.1 has one request at a time, and an unread response shows at the socket (see `WriteTimeoutStream`). With
+//! HTTP/2 a client can stall a response by never widening its window (RFC 9113, section 5.2) while the socket makes
+//! progress, or open and reset streams as fast as the line allows (rapid reset, CVE-2023-44487), at the price of one
+//! frame each.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;

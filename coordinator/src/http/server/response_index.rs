@@ -21,7 +21,7 @@ use crate::http::response::{HttpResponse, etag_list_contains};
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{CompressedDocument, DocumentKind, PageCache};
 use crate::service::Services;
-use crate::service::authorize::{AuthorizedPage, PageAddress};
+use crate::service::page_access::authorize::{AuthorizedPage, PageAddress};
 
 /// Indexed requests at most; one more clears the index.
 const MAX_ENTRIES: usize = 4096;

@@ -254,8 +254,12 @@ async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
         (own, "/history/", "/history"),
     ] {
         for method in ["GET", "HEAD"] {
-            let led = client.send(method, from, &[("host", host), ("accept", "text/html")], "").await;
-            assert_eq!((led.status, led.headers["location"].to_str().unwrap()), (308, to), "{method} {host}{from}");
+            let redirect = client.send(method, from, &[("host", host), ("accept", "text/html")], "").await;
+            assert_eq!(
+                (redirect.status, redirect.headers["location"].to_str().unwrap()),
+                (308, to),
+                "{method} {host}{from}"
+            );
         }
         let sent = client.send("POST", from, &[("host", host)], "").await;
         assert_eq!(sent.status, 404, "{host}{from}");

@@ -44,7 +44,7 @@ impl TestClient {
 
     /// Protects the page "shop" with a password.
     async fn locked(&self, password: &str) -> Page {
-        let hash = crate::service::password::hash(password).await.unwrap();
+        let hash = crate::service::page_access::password::hash(password).await.unwrap();
         let page = Page { password_hash: Some(hash), ..self.world.shop.clone() };
         self.world.put_page(page.clone()).await;
         page

@@ -56,8 +56,8 @@ fn head(line: &str, key: &str, more: &str) -> Vec<u8> {
 async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
     let client = TestClient::new().await;
     let request = b"OPTIONS * HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n";
-    let led = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
-    for way in [ListenerMode::Plain, led] {
+    let redirecting = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
+    for way in [ListenerMode::Plain, redirecting] {
         let answer = exchange(&server_by(way, ServerLimits::default(), &client).await, request).await;
         assert!(answer.starts_with("HTTP/1.1 204 No Content\r\n"), "{answer}");
         assert!(answer.contains("allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"), "{answer}");

@@ -55,9 +55,9 @@ async fn crawlers_read_what_they_may_find_and_see_where_they_may_not() {
 async fn an_icon_is_found_where_browsers_look_for_one() {
     let client = TestClient::new().await;
     for host in [BASE, PAGE, &format!("{BASE}/p/shop")] {
-        let led = client.at(&format!("{host}/favicon.ico")).await;
-        assert_eq!(led.status, 302, "{host}");
-        let to = led.headers["location"].to_str().unwrap();
+        let redirect = client.at(&format!("{host}/favicon.ico")).await;
+        assert_eq!(redirect.status, 302, "{host}");
+        let to = redirect.headers["location"].to_str().unwrap();
         let icon = client.at(&format!("{}{to}", if host == PAGE { PAGE } else { BASE })).await;
         assert_eq!((icon.status, &icon.headers["content-type"]), (200, &"image/svg+xml".parse().unwrap()));
     }
@@ -65,8 +65,8 @@ async fn an_icon_is_found_where_browsers_look_for_one() {
         json!({ "favicon": "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=" });
     let set = client.call(&client.write_key, "PATCH", &client.shop_path(""), favicon).await;
     assert_eq!(set.status, 200, "{set:?}");
-    let led = client.own("/favicon.ico").await;
-    let to = led.headers["location"].to_str().unwrap();
+    let redirect = client.own("/favicon.ico").await;
+    let to = redirect.headers["location"].to_str().unwrap();
     assert!(to.starts_with("/favicon/") && client.own(to).await.status == 200, "{to}");
 }
 

@@ -14,7 +14,7 @@ use super::channel::{self, AttemptMetadata};
 use super::http_client::{ChannelRequest, ChannelResponse};
 use super::outgoing_mail::{OutgoingMail, SendResult};
 use super::receiver::{is_reachable, visitor_mailbox};
-use super::record::{self, FinishedAttempt as Tried, TurnResult};
+use super::record::{self, FinishedAttempt, TurnResult};
 use super::{DeliveryContext, DeliveryError, STORE_RETRY, maintenance};
 use crate::notify::render::{self, challenge};
 use crate::storage::{Result, StoreError, StoreRead};
@@ -23,45 +23,50 @@ use crate::storage::{Result, StoreError, StoreRead};
 const TEST_EVENT: &str = "test";
 
 /// Attempts a delivery and records the result.
-pub(super) async fn attempt(house: &DeliveryContext, id: DeliveryId) -> TurnResult {
-    match prepare(house, id) {
-        Ok(NextAction::NotDue(came)) => came,
+pub(super) async fn attempt(context: &DeliveryContext, id: DeliveryId) -> TurnResult {
+    match prepare(context, id) {
+        Ok(NextAction::NotDue(result)) => result,
         Ok(NextAction::Undeliverable) => {
-            maintenance::drop_waiting(house, [id].into()).await;
+            maintenance::drop_waiting(context, [id].into()).await;
             TurnResult { is_receiver_stale: true, ..TurnResult::finished() }
         }
         Ok(NextAction::Send { route, secrets, is_test, challenge }) => {
-            let (at, began) = (house.clock.now(), Instant::now());
-            let came = execute(house, *route).await;
+            let (at, began) = (context.clock.now(), Instant::now());
+            let response = execute(context, *route).await;
             let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
             // A challenge is checked against the whole response, whatever its media type; on success its
             // value is stored.
-            let is_good = |it: &String| challenge::is_valid_response(it, &came.body);
+            let is_good = |it: &String| challenge::is_valid_response(it, &response.body);
             let answer = match challenge.filter(is_good) {
                 Some(value) => value,
-                None if !came.is_text => String::new(),
-                None => secrets.iter().fold(came.body, |text, secret| text.replace(secret.as_str(), "***")),
+                None if !response.is_text => String::new(),
+                None => secrets.iter().fold(response.body, |text, secret| text.replace(secret.as_str(), "***")),
             };
             let log = DeliveryAttempt {
                 at,
                 duration_ms: took_ms,
-                status: came.status,
-                error: came.error,
+                status: response.status,
+                error: response.error,
                 response: excerpt(&answer),
             };
-            let counts = !is_test && !came.is_our_fault;
+            let counts = !is_test && !response.is_our_fault;
             record::record_attempt(
-                house,
+                context,
                 id,
-                Tried { attempt: log, outcome: came.outcome, counts_against_receiver: counts, channel: came.kind },
+                FinishedAttempt {
+                    attempt: log,
+                    outcome: response.outcome,
+                    counts_against_receiver: counts,
+                    channel: response.kind,
+                },
             )
             .await
         }
-        Err(StoreError::Closed) => TurnResult::waiting_until(house.clock.now()),
+        Err(StoreError::Closed) => TurnResult::waiting_until(context.clock.now()),
         Err(error) => {
             tracing::error!(%error, "can't read a delivery from the store; retrying");
             sleep(STORE_RETRY).await;
-            TurnResult::waiting_until(house.clock.now())
+            TurnResult::waiting_until(context.clock.now())
         }
     }
 }
@@ -109,8 +114,8 @@ struct AttemptResponse {
     is_our_fault: bool,
 }
 
-fn prepare(house: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
-    let (read, now) = (house.store.reader().as_ref(), house.clock.now());
+fn prepare(context: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
+    let (read, now) = (context.store.reader().as_ref(), context.clock.now());
     let Some(delivery) = read.delivery(id)? else { return Ok(NextAction::NotDue(TurnResult::finished())) };
     let delivery = delivery.value;
     match delivery.state {
@@ -124,7 +129,7 @@ fn prepare(house: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
     }
     let is_test = delivery.event == TEST_EVENT;
     // A test may check whether a receiver that was switched off can be reached again.
-    if !is_test && !is_reachable(house, read, delivery.to)? {
+    if !is_test && !is_reachable(context, read, delivery.to)? {
         return Ok(NextAction::Undeliverable);
     }
     let envelope = AttemptMetadata { delivery: id, at: now };
@@ -136,10 +141,10 @@ fn prepare(house: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
     let route = match delivery.to {
         Recipient::Destination(to) => match read.destination(to)?.map(|it| it.value) {
             None => None,
-            Some(it) if it.mailbox().is_some() => alert_mail(house, &delivery, &it).map(Ok),
+            Some(it) if it.mailbox().is_some() => alert_mail(context, &delivery, &it).map(Ok),
             Some(Destination { channel, .. }) => {
                 secrets.extend(channel::redacted_values(&channel).into_iter().map(str::to_owned));
-                let bases = &house.settings.service_urls;
+                let bases = &context.settings.service_urls;
                 json_body(&delivery.message).map(|letter| {
                     match channel::channel_request(&channel, letter, envelope, bases) {
                         Ok(Some(call)) => Ok(AttemptRoute::Http(channel.kind(), call)),
@@ -151,7 +156,7 @@ fn prepare(house: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
         },
         Recipient::Subscriber(to) => match read.subscriber(to)? {
             None => None,
-            Some(subscriber) => subscriber_route(house, read, &subscriber.value, &delivery, envelope)?,
+            Some(subscriber) => subscriber_route(context, read, &subscriber.value, &delivery, envelope)?,
         },
         Recipient::Owner(to) => read.account(to)?.and_then(|it| mail(&it.value.email, &delivery.message)).map(Ok),
         Recipient::UnconfirmedDestination(to) => {
@@ -162,10 +167,12 @@ fn prepare(house: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
             asked.as_ref().and_then(Destination::mailbox).and_then(|to| mail(to, &delivery.message)).map(Ok)
         }
         Recipient::OperatorMail => {
-            house.settings.operator_mail.as_deref().and_then(|to| mail(to, &delivery.message)).map(Ok)
+            context.settings.operator_mail.as_deref().and_then(|to| mail(to, &delivery.message)).map(Ok)
         }
-        Recipient::Visitor(id) => visitor_mailbox(house, read, id)?.and_then(|to| mail(&to, &delivery.message)).map(Ok),
-        Recipient::OperatorWebhook => match (&house.settings.operator_hook, json_body(&delivery.message)) {
+        Recipient::Visitor(id) => {
+            visitor_mailbox(context, read, id)?.and_then(|to| mail(&to, &delivery.message)).map(Ok)
+        }
+        Recipient::OperatorWebhook => match (&context.settings.operator_hook, json_body(&delivery.message)) {
             (Some((url, secret)), Some(letter)) => Some(signed_webhook(url, secret, letter, envelope)),
             _ => None,
         },
@@ -176,11 +183,11 @@ fn prepare(house: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
 }
 
 /// Builds an alert mail with the link that lets its reader stop these alerts.
-fn alert_mail(house: &DeliveryContext, delivery: &Delivery, destination: &Destination) -> Option<AttemptRoute> {
+fn alert_mail(context: &DeliveryContext, delivery: &Delivery, destination: &Destination) -> Option<AttemptRoute> {
     let (Some(to), DeliveryMessage::Mail(mail)) = (destination.mailbox(), &delivery.message) else {
         return None;
     };
-    let link = house.stop_links.for_destination(destination);
+    let link = context.stop_links.for_destination(destination);
     let finished = link.as_deref().map(|link| render::mail::with_stop(mail, link));
     Some(AttemptRoute::Mail(outgoing_mail(delivery, to, finished.as_ref().unwrap_or(mail), link)))
 }
@@ -189,7 +196,7 @@ type RouteResult = std::result::Result<AttemptRoute, (ChannelKind, DeliveryError
 
 /// Returns the route of an update to a subscriber; `None` if they no longer want it.
 fn subscriber_route(
-    house: &DeliveryContext,
+    context: &DeliveryContext,
     read: &dyn StoreRead,
     subscriber: &Subscriber,
     delivery: &Delivery,
@@ -206,7 +213,7 @@ fn subscriber_route(
             }
             let Some(page) = read.page(subscriber.page)? else { return Ok(None) };
             let news = found.value;
-            let unsubscribe = unsubscribe_url(house, &page.value, subscriber);
+            let unsubscribe = unsubscribe_url(context, &page.value, subscriber);
             posted = render::incident_update::with_unsubscribe_url(&news.json, &unsubscribe);
             finished = render::mail::with_unsubscribe(&news.mail, &page.value, &unsubscribe);
             (Some(&posted), Some(&finished), Some(unsubscribe))
@@ -248,8 +255,8 @@ fn outgoing_mail(delivery: &Delivery, to: &str, mail: &MailMessage, unsubscribe:
 }
 
 /// Returns the URL where a subscriber unsubscribes.
-fn unsubscribe_url(house: &DeliveryContext, page: &Page, subscriber: &Subscriber) -> String {
-    let page_url = page.address(&house.settings.base_url, house.settings.root_domain.as_deref());
+fn unsubscribe_url(context: &DeliveryContext, page: &Page, subscriber: &Subscriber) -> String {
+    let page_url = page.address(&context.settings.base_url, context.settings.root_domain.as_deref());
     subscriber.unsubscribe_url(&page_url)
 }
 
@@ -272,20 +279,20 @@ fn json_body(letter: &DeliveryMessage) -> Option<&[u8]> {
     }
 }
 
-async fn execute(house: &DeliveryContext, route: RouteResult) -> AttemptResponse {
+async fn execute(context: &DeliveryContext, route: RouteResult) -> AttemptResponse {
     match route {
         Err((kind, error)) => failed_response(kind, &error),
         Ok(AttemptRoute::Http(kind, call)) => {
-            let back = send_request(house, kind, &call).await;
+            let back = send_request(context, kind, &call).await;
             // Some channels need a second request. If either fails, both are sent again.
             match call.follow_up.as_deref() {
-                Some(then) if back.outcome == AttemptOutcome::Accepted => send_request(house, kind, then).await,
+                Some(then) if back.outcome == AttemptOutcome::Accepted => send_request(context, kind, then).await,
                 Some(_) | None => back,
             }
         }
         Ok(AttemptRoute::Mail(parcel)) => {
             let SendResult { outcome, status, error, reply: answer, is_our_fault: is_ours } =
-                house.mailer.send_mail(parcel).await;
+                context.mailer.send_mail(parcel).await;
             AttemptResponse {
                 kind: ChannelKind::Email,
                 outcome,
@@ -299,9 +306,9 @@ async fn execute(house: &DeliveryContext, route: RouteResult) -> AttemptResponse
     }
 }
 
-async fn send_request(house: &DeliveryContext, kind: ChannelKind, call: &ChannelRequest) -> AttemptResponse {
-    match house.client.post(call).await {
-        Ok(answer) => classify_response(kind, answer, house.clock.now()),
+async fn send_request(context: &DeliveryContext, kind: ChannelKind, call: &ChannelRequest) -> AttemptResponse {
+    match context.client.post(call).await {
+        Ok(answer) => classify_response(kind, answer, context.clock.now()),
         Err(error) => failed_response(kind, &error),
     }
 }

@@ -122,9 +122,9 @@ impl DeliveryClient {
 
     /// Logs, at most once a minute, the one error that the operator has to fix.
     fn log_unreadable_addresses(&self) {
-        let mut said = self.last_logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
-            *said = Some(Instant::now());
+        let mut last_logged = self.last_logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+            *last_logged = Some(Instant::now());
             tracing::error!(
                 "this host's own addresses can't be read, so only mail is delivered: allow the coordinator \
                  AF_NETLINK (RestrictAddressFamilies= in its unit); deliveries are retried"

@@ -58,8 +58,8 @@ pub(super) async fn list_waiting(store: &Store, ordinary: BTreeSet<DeliveryId>) 
 }
 
 /// Drops the given deliveries if they still wait.
-pub(super) async fn drop_waiting(house: &DeliveryContext, ids: BTreeSet<DeliveryId>) {
-    let dropped = update_deliveries(house, ids, |delivery, now| {
+pub(super) async fn drop_waiting(context: &DeliveryContext, ids: BTreeSet<DeliveryId>) {
+    let dropped = update_deliveries(context, ids, |delivery, now| {
         let waits = matches!(delivery.state, DeliveryState::Waiting(_));
         if waits {
             delivery.state = DeliveryState::Dropped(now);
@@ -67,20 +67,20 @@ pub(super) async fn drop_waiting(house: &DeliveryContext, ids: BTreeSet<Delivery
         waits
     });
     let dropped = dropped.await;
-    house.counters.dropped.fetch_add(dropped, Relaxed);
+    context.counters.dropped.fetch_add(dropped, Relaxed);
 }
 
 /// Makes all waiting deliveries to these receivers due now.
-pub(super) async fn bring_forward(house: &DeliveryContext, receivers: BTreeSet<Recipient>) {
-    let now = house.clock.now();
-    let finding = house.store.read(move |read| {
+pub(super) async fn bring_forward(context: &DeliveryContext, receivers: BTreeSet<Recipient>) {
+    let now = context.clock.now();
+    let finding = context.store.read(move |read| {
         let waiting = read.waiting_deliveries()?.into_iter();
         let found = waiting.filter(|it| it.due > now && receivers.contains(&it.ordering_key.to));
         Ok(found.map(|it| it.id).collect::<BTreeSet<_>>())
     });
     match finding.await {
         Ok(ids) => {
-            update_deliveries(house, ids, |delivery, now| {
+            update_deliveries(context, ids, |delivery, now| {
                 let is_later = matches!(delivery.state, DeliveryState::Waiting(due) if due > now);
                 if is_later {
                     delivery.state = DeliveryState::Waiting(now);
@@ -95,10 +95,10 @@ pub(super) async fn bring_forward(house: &DeliveryContext, receivers: BTreeSet<R
 }
 
 /// Runs the maintenance of deliveries until the store closes.
-pub(super) async fn run_maintenance(house: Arc<DeliveryContext>, wake: Arc<Notify>) {
+pub(super) async fn run_maintenance(context: Arc<DeliveryContext>, wake: Arc<Notify>) {
     loop {
         sleep(ROUND_INTERVAL).await;
-        match run_round(&house).await {
+        match run_round(&context).await {
             Ok(true) => wake.notify_one(),
             Ok(false) => {}
             Err(StoreError::Closed) => return,
@@ -109,13 +109,13 @@ pub(super) async fn run_maintenance(house: Arc<DeliveryContext>, wake: Arc<Notif
 
 /// Runs one round: brings deliveries to unreachable receivers forward, so that they are dropped, and deletes old
 /// ones.
-async fn run_round(house: &Arc<DeliveryContext>) -> Result<bool> {
-    let looking = Arc::clone(house);
-    let gone = house.store.read(move |read| {
+async fn run_round(context: &Arc<DeliveryContext>) -> Result<bool> {
+    let shared = Arc::clone(context);
+    let gone = context.store.read(move |read| {
         let receivers: BTreeSet<Recipient> = read.waiting_deliveries()?.iter().map(|it| it.ordering_key.to).collect();
         let mut gone = BTreeSet::new();
         for to in receivers {
-            if !is_reachable(&looking, read, to)? {
+            if !is_reachable(&shared, read, to)? {
                 gone.insert(to);
             }
         }
@@ -124,17 +124,17 @@ async fn run_round(house: &Arc<DeliveryContext>) -> Result<bool> {
     let gone = gone.await?;
     let is_some = !gone.is_empty();
     if is_some {
-        bring_forward(house, gone).await;
+        bring_forward(context, gone).await;
     }
     let mut batch = Batch::new();
-    batch.write(Op::DeleteOldDeliveries(house.clock.now() - DELIVERY_RETENTION));
-    house.store.commit(batch).await?;
+    batch.write(Op::DeleteOldDeliveries(context.clock.now() - DELIVERY_RETENTION));
+    context.store.commit(batch).await?;
     Ok(is_some)
 }
 
 /// Applies a change to deliveries that still need it, and returns how many were changed.
 async fn update_deliveries(
-    house: &DeliveryContext,
+    context: &DeliveryContext,
     ids: BTreeSet<DeliveryId>,
     alter: impl Fn(&mut Delivery, Timestamp) -> bool,
 ) -> u64 {
@@ -142,7 +142,7 @@ async fn update_deliveries(
     let mut changed = 0;
     for some in ids.chunks(BATCH_SIZE) {
         for _ in 0..MAX_COMMIT_ATTEMPTS {
-            match update_chunk(house, some, &alter).await {
+            match update_chunk(context, some, &alter).await {
                 Ok(count) => {
                     changed += count;
                     break;
@@ -160,11 +160,11 @@ async fn update_deliveries(
 }
 
 async fn update_chunk(
-    house: &DeliveryContext,
+    context: &DeliveryContext,
     ids: &[DeliveryId],
     alter: &impl Fn(&mut Delivery, Timestamp) -> bool,
 ) -> Result<u64> {
-    let (read, now) = (house.store.reader(), house.clock.now());
+    let (read, now) = (context.store.reader(), context.clock.now());
     let (mut batch, mut count) = (Batch::new(), 0);
     for id in ids {
         let Some(found) = read.delivery(*id)? else { continue };
@@ -175,7 +175,7 @@ async fn update_chunk(
         }
     }
     if count > 0 {
-        house.store.commit(batch).await?;
+        context.store.commit(batch).await?;
     }
     Ok(count)
 }

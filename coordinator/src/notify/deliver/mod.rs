@@ -125,9 +125,9 @@ impl Deliverer {
         wake: Arc<Notify>,
     ) -> Self {
         let counters = Arc::new(DeliveryCounters::new(clock.clone()));
-        let house = Arc::new(DeliveryContext { store, clock, client, mailer: post, settings, counters, stop_links });
+        let context = Arc::new(DeliveryContext { store, clock, client, mailer: post, settings, counters, stop_links });
         Self {
-            context: house,
+            context,
             wake,
             queue: DeliveryQueue::default(),
             jobs: JoinSet::new(),
@@ -143,10 +143,10 @@ impl Deliverer {
 
     /// Runs until stopped, then waits up to five seconds for deliveries in flight to be recorded.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>, watch: Supervisor) {
-        let mut rooms = watch.task_group();
-        let (house, wake) = (Arc::clone(&self.context), Arc::clone(&self.wake));
-        rooms.spawn_restarting("deliveries", move || {
-            maintenance::run_maintenance(Arc::clone(&house), Arc::clone(&wake))
+        let mut tasks = watch.task_group();
+        let (context, wake) = (Arc::clone(&self.context), Arc::clone(&self.wake));
+        tasks.spawn_restarting("deliveries", move || {
+            maintenance::run_maintenance(Arc::clone(&context), Arc::clone(&wake))
         });
         // Both are due now: the first listing runs at once.
         let (mut list_at, mut look_at) = (Instant::now(), Instant::now());
@@ -170,7 +170,7 @@ impl Deliverer {
                         list_at = Instant::now() + pause;
                         look_at = Instant::now() + MAX_LIST_PAUSE.max(pause);
                     }
-                    Ok(JobResult::Attempted(lane, came)) => is_stale |= self.on_attempt_finished(lane, came),
+                    Ok(JobResult::Attempted(lane, result)) => is_stale |= self.on_attempt_finished(lane, result),
                     Ok(JobResult::Changed) => is_stale = true,
                     Err(error) => {
                         // Jobs are never aborted, so this is a panic. A new listing restores the state of its
@@ -186,7 +186,7 @@ impl Deliverer {
                 () = sleep(to_next.unwrap_or_default()), if to_next.is_some() => {}
             }
         }
-        rooms.stop().await;
+        tasks.stop().await;
         if timeout(SHUTDOWN_TIMEOUT, async { while self.jobs.join_next().await.is_some() {} }).await.is_err() {
             tracing::warn!(
                 deliveries = self.queue.in_flight_count(),
@@ -199,16 +199,16 @@ impl Deliverer {
     fn send_due(&mut self) -> bool {
         let now = self.context.clock.now();
         let mut looks = MAX_CHECKS_PER_TURN;
-        let house = &self.context;
-        while let Some((lane, id)) = self.queue.take_next(now, &mut looks, |to| house.class_of(to)) {
-            let house = Arc::clone(&self.context);
+        let context = &self.context;
+        while let Some((lane, id)) = self.queue.take_next(now, &mut looks, |to| context.class_of(to)) {
+            let context = Arc::clone(&self.context);
             self.jobs.spawn(async move {
-                let trying = AssertUnwindSafe(attempt::attempt(&house, id)).catch_unwind();
-                let came = trying.await.unwrap_or_else(|_| {
+                let trying = AssertUnwindSafe(attempt::attempt(&context, id)).catch_unwind();
+                let result = trying.await.unwrap_or_else(|_| {
                     tracing::error!(%id, "a delivery attempt panicked; retrying later");
-                    TurnResult::waiting_until(house.clock.now() + record::PANIC_RETRY_MS)
+                    TurnResult::waiting_until(context.clock.now() + record::PANIC_RETRY_MS)
                 });
-                JobResult::Attempted(lane, came)
+                JobResult::Attempted(lane, result)
             });
         }
         looks > 0
@@ -244,9 +244,9 @@ impl Deliverer {
         if !listed.outdated.is_empty() {
             let stale: BTreeSet<DeliveryId> = listed.outdated.iter().map(|it| it.id).collect();
             listed.waiting.retain(|it| !stale.contains(&it.id));
-            let house = Arc::clone(&self.context);
+            let context = Arc::clone(&self.context);
             self.jobs.spawn(async move {
-                maintenance::drop_waiting(&house, stale).await;
+                maintenance::drop_waiting(&context, stale).await;
                 JobResult::Changed
             });
         }
@@ -256,20 +256,20 @@ impl Deliverer {
     }
 
     /// Applies the result of an attempt; true if waiting deliveries changed as well.
-    fn on_attempt_finished(&mut self, lane: OrderingKey, came: TurnResult) -> bool {
-        self.queue.on_finished(lane, came.next_step, came.succeeded);
-        if came.is_receiver_stale {
+    fn on_attempt_finished(&mut self, lane: OrderingKey, result: TurnResult) -> bool {
+        self.queue.on_finished(lane, result.next_step, result.succeeded);
+        if result.is_receiver_stale {
             self.queue.remove_class(lane.to);
         }
-        if came.recheck_waiting {
+        if result.recheck_waiting {
             // Everything else that waits for this receiver is sent now, or dropped.
-            let (house, to) = (Arc::clone(&self.context), lane.to);
+            let (context, to) = (Arc::clone(&self.context), lane.to);
             self.jobs.spawn(async move {
-                maintenance::bring_forward(&house, BTreeSet::from([to])).await;
+                maintenance::bring_forward(&context, BTreeSet::from([to])).await;
                 JobResult::Changed
             });
         }
-        came.recheck_waiting
+        result.recheck_waiting
     }
 }
 

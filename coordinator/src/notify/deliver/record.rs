@@ -57,15 +57,15 @@ impl TurnResult {
 
 /// Records an attempt, retrying until it succeeds: an attempt that was made must not be repeated because it
 /// wasn't recorded.
-pub(super) async fn record_attempt(house: &DeliveryContext, id: DeliveryId, tried: FinishedAttempt) -> TurnResult {
+pub(super) async fn record_attempt(context: &DeliveryContext, id: DeliveryId, tried: FinishedAttempt) -> TurnResult {
     loop {
-        match try_record(house, id, &tried).await {
-            Ok(came) => {
-                return came;
+        match try_record(context, id, &tried).await {
+            Ok(result) => {
+                return result;
             }
             Err(StoreError::Conflict(_)) => {}
             // The process is shutting down.
-            Err(StoreError::Closed) => return TurnResult::waiting_until(house.clock.now()),
+            Err(StoreError::Closed) => return TurnResult::waiting_until(context.clock.now()),
             Err(error) => {
                 error.log_retry("can't record the result of a delivery attempt");
                 sleep(STORE_RETRY).await;
@@ -74,8 +74,8 @@ pub(super) async fn record_attempt(house: &DeliveryContext, id: DeliveryId, trie
     }
 }
 
-async fn try_record(house: &DeliveryContext, id: DeliveryId, tried: &FinishedAttempt) -> Stored<TurnResult> {
-    let (read, now) = (house.store.reader().as_ref(), house.clock.now());
+async fn try_record(context: &DeliveryContext, id: DeliveryId, tried: &FinishedAttempt) -> Stored<TurnResult> {
+    let (read, now) = (context.store.reader().as_ref(), context.clock.now());
     let Some(found) = read.delivery(id)? else { return Ok(TurnResult::finished()) };
     let mut delivery = found.value;
     delivery.record_attempt(tried.attempt.clone(), tried.outcome, now, jitter());
@@ -85,13 +85,13 @@ async fn try_record(house: &DeliveryContext, id: DeliveryId, tried: &FinishedAtt
     batch.expect(Expect::Delivery(id, Presence::At(found.revision)));
     batch.write(delivery);
     let is_turn = update_health(read, to, tried, now, &mut batch)?;
-    house.store.commit(batch).await?;
+    context.store.commit(batch).await?;
     let (left, verdict) = match stage {
         DeliveryState::Waiting(due) => (NextStep::WaitUntil(due), AttemptResultKind::Retried),
         DeliveryState::Delivered(_) => (NextStep::Finished, AttemptResultKind::Delivered),
         DeliveryState::Failed(_) | DeliveryState::Dropped(_) => (NextStep::Finished, AttemptResultKind::Failed),
     };
-    house.counters.count(tried.channel, verdict);
+    context.counters.count(tried.channel, verdict);
     log_result(&line, tried, stage);
     let is_taken = tried.outcome == AttemptOutcome::Accepted;
     Ok(TurnResult {

@@ -72,8 +72,8 @@ impl KeyService {
     /// Creates a key; called by the operator. The key's text is returned only here.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] for an account or page that does not exist, [`ServiceError::Invalid`] for an invalid name,
-    /// [`ServiceError::PlanLimit`] if the account has the maximum of keys.
+    /// [`ServiceError::NotFound`] for an account or page that does not exist, [`ServiceError::Invalid`] for an invalid
+    /// name, [`ServiceError::PlanLimit`] if the account has the maximum of keys.
     pub async fn create(&self, new: NewKey) -> ServiceResult<(ApiKey, ApiKeyText)> {
         let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| ValidationErrors::single("name", rule))?;
         let mut batch = Batch::new();

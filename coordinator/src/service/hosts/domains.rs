@@ -80,8 +80,8 @@ impl DomainService {
     /// Looks up the claimed domain at once, and returns the updated page.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] if the page has no pending claim, and
-    /// [`ServiceError::DomainCheckTooSoon`].
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] if the page has no pending
+    /// claim, and [`ServiceError::DomainCheckTooSoon`].
     pub async fn check(&self, caller: &Caller, id: PageId) -> ServiceResult<Page> {
         caller.require_write()?;
         let page = self.context.page(caller, id)?;

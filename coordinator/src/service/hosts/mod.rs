@@ -161,24 +161,24 @@ impl HostService {
     }
 
     /// Returns the path prefix of a page with that slug, whether it exists or not.
-    pub fn path_prefix_of(&self, slug: &str, door: PageAddress) -> String {
-        match door {
+    pub fn path_prefix_of(&self, slug: &str, address: PageAddress) -> String {
+        match address {
             PageAddress::OwnHost => String::new(),
-            PageAddress::BasePath => format!("{}/p/{slug}", self.shared_prefix(door)),
+            PageAddress::BasePath => format!("{}/p/{slug}", self.shared_prefix(address)),
         }
     }
 
     /// Returns the path prefix of shared files.
-    pub fn shared_prefix(&self, door: PageAddress) -> &str {
-        match door {
+    pub fn shared_prefix(&self, address: PageAddress) -> &str {
+        match address {
             PageAddress::OwnHost => "",
             PageAddress::BasePath => self.base_path(),
         }
     }
 
     /// Returns the URL of a page with that slug as its visitor reached it; `host` is the requested host.
-    pub fn page_url_at(&self, slug: &str, door: PageAddress, host: Option<&str>) -> String {
-        match (door, host.and_then(normalize_host)) {
+    pub fn page_url_at(&self, slug: &str, address: PageAddress, host: Option<&str>) -> String {
+        match (address, host.and_then(normalize_host)) {
             (PageAddress::OwnHost, Some(host)) => {
                 // Own hostnames use the scheme and port of the base URL.
                 let (scheme, rest) = self.context.base_url().split_once("://").unwrap_or(("https", ""));

@@ -30,8 +30,8 @@ pub(in crate::service) type TruncatedIncident = (VersionedValue<Incident>, usize
 
 type IncidentCursor = (Timestamp, IncidentId);
 
-/// Returns up to `limit` incidents and windows of a page, newest first, in the order of [`StoreRead::incidents_of`], each
-/// truncated as it is read.
+/// Returns up to `limit` incidents and windows of a page, newest first, in the order of [`StoreRead::incidents_of`],
+/// each truncated as it is read.
 pub(in crate::service) fn list_truncated(
     store: &dyn StoreRead,
     (page, open): (PageId, bool),

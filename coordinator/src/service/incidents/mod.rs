@@ -16,6 +16,7 @@ use parallax_core::incident::{Impact, Incident, IncidentChange, IncidentEvent, M
 use parallax_core::locale::Locale;
 use parallax_core::page::Page;
 use parallax_core::plan::PlanLimitError;
+use parallax_core::rate_limit::FixedWindowLimit;
 use parallax_core::time::HOUR;
 use parallax_core::validation::ValidationErrors;
 
@@ -24,7 +25,6 @@ use super::context::ServiceContext;
 use super::idempotency::{IdempotentRequest, RequestOutcome, Rereadable};
 use super::{Caller, ServiceError, ServiceResult};
 use crate::storage::{Batch, Expect, Op, Presence, StoreRead};
-use parallax_core::rate_limit::FixedWindowLimit;
 
 /// An incident or a window with its series and monitors.
 #[derive(Debug, Clone)]
@@ -103,7 +103,8 @@ impl IncidentService {
     /// Lists a page's incidents and windows, newest first; fewer than requested if they are long.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] for a page that the key can't access, [`ServiceError::Invalid`] if `before` is not on it.
+    /// [`ServiceError::NotFound`] for a page that the key can't access, [`ServiceError::Invalid`] if `before` is not on
+    /// it.
     pub async fn list(&self, caller: &Caller, page: PageId, wanted: IncidentFilter) -> ServiceResult<IncidentSlice> {
         let page = self.context.page(caller, page)?;
         let before = match wanted.before {
@@ -150,8 +151,9 @@ impl IncidentService {
     /// Opens an incident, or schedules a window.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`], and [`ServiceError::PlanLimit`] if the page has the
-    /// maximum of open or repeating ones, or the account has the maximum of incidents.
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`], and
+    /// [`ServiceError::PlanLimit`] if the page has the maximum of open or repeating ones, or the account has the
+    /// maximum of incidents.
     pub async fn open(
         &self,
         caller: &Caller,
@@ -169,11 +171,11 @@ impl IncidentService {
         self.context
             .change_page_once(caller, page, page.to_u128(), once, |page| async move {
                 let monitors = self.context.monitor_ids(&page).await?;
-                let tongue = Locale::of(page.language);
+                let locale = Locale::of(page.language);
                 let seat = NewIncident {
                     page: page.id,
                     monitors: &monitors,
-                    locale: tongue,
+                    locale,
                     ids: names,
                     series,
                     now: self.context.now(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use parallax_core::event::{Event, EventKind, ProbeReason, RoundReport};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::observation::{ProbeOutcome, RoundOutcome};
+use parallax_core::rate_limit::RateExceeded;
 use parallax_core::time::SECOND;
 use parallax_core::validation::ValidationErrors;
 use tokio::sync::oneshot;
@@ -15,7 +16,6 @@ use super::history::AgentsByNumber;
 use crate::engine::{Arrival, CheckNowRequest, CheckNowResult};
 use crate::service::{Caller, ServiceError, ServiceResult};
 use crate::storage::Batch;
-use parallax_core::rate_limit::RateExceeded;
 
 /// Minimum milliseconds between two checks on request of one monitor.
 pub(super) const MIN_INTERVAL: i64 = 10 * SECOND;
@@ -36,8 +36,8 @@ impl MonitorService {
     /// statistics.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for a heartbeat, which is not probed, and
-    /// [`ServiceError::CheckNowTooSoon`].
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for a heartbeat, which is not
+    /// probed, and [`ServiceError::CheckNowTooSoon`].
     pub async fn check_now(&self, caller: &Caller, page: PageId, id: MonitorId) -> ServiceResult<CheckNowReport> {
         caller.require_write()?;
         let page = self.context.page(caller, page)?;

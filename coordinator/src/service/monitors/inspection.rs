@@ -6,7 +6,7 @@ use std::time::Duration;
 use parallax_core::assign::{self, NextRound};
 use parallax_core::event::{EventKind, ProbeReason, RoundReport};
 use parallax_core::id::MonitorId;
-use parallax_core::machine::MachineInspection;
+use parallax_core::machine::{MachineInspection, RegionInspection};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::{ProbeOutcome, Reading, RoundOutcome};
 use parallax_core::page::Page;
@@ -42,7 +42,8 @@ pub struct MonitorInspection {
     pub mesh: Mesh,
     /// Next round at each agent that runs its checks, earliest first.
     pub next_rounds: Vec<NextRound>,
-    /// Newest finished rounds, newest first: at least each region's newest.
+    /// Newest finished rounds, newest first. Of each region at least the newest that is still stored: as a reading,
+    /// as a report among the newest events, or as evidence of the machine.
     pub rounds: Vec<RecentRound>,
     /// All agents, including revoked ones.
     pub agents: AgentsByNumber,
@@ -92,21 +93,29 @@ impl MonitorService {
             .ok_or(ServiceError::NotFound)?;
         let agents = agents.into_iter().map(|agent| (agent.value.vantage_no, agent.value)).collect();
         let Some(copy) = self.machine_copy(id).await else { return Ok(None) };
-        let readings = self.context.statistics.readings(&monitor, (copy.at + 1, Region::Europe), READINGS).await?;
+        let machine = copy.machine.inspect(&copy.mesh, copy.at);
+        let is_regional = machine.settings.kind.is_regional();
+        let mut readings = self.context.statistics.readings(&monitor, (copy.at + 1, Region::Europe), READINGS).await?;
+        for (region, newest) in regions_without(&readings, &machine.regions, is_regional) {
+            let older = self.context.statistics.readings(&monitor, (newest + 1, Region::Europe), READINGS).await?;
+            readings.extend(older.into_iter().filter(|reading| !is_regional || reading.region == region));
+        }
         let events = self.context.store().read(move |store| store.events_of(id, None, EVENTS)).await?;
         let reports = events.into_iter().filter_map(|event| match event.event.kind {
             EventKind::Round(report) => Some(report),
             _ => None,
         });
-        let is_regional = copy.machine.settings().kind.is_regional();
+        // After those of the journal: evidence has no third vantage.
+        let reports = reports.chain(machine.evidence.iter().cloned());
+        let rounds = recent_rounds(readings, reports, is_regional);
         let next_rounds = copy.scheduled.as_ref().map(|it| assign::next_rounds(it, &copy.mesh, copy.at));
         Ok(Some(MonitorInspection {
             monitor,
             page,
-            machine: copy.machine.inspect(&copy.mesh, copy.at),
+            machine,
             mesh: copy.mesh,
             next_rounds: next_rounds.unwrap_or_default(),
-            rounds: recent_rounds(readings, reports, is_regional),
+            rounds,
             agents,
         }))
     }
@@ -121,8 +130,15 @@ impl MonitorService {
     }
 }
 
-/// Merges readings with the reports of rounds that were not a plain pass, newest first. Of each region at least the
-/// newest is returned.
+/// Regions that had rounds, but none among `readings`, with the start of their newest round.
+fn regions_without(readings: &[Reading], regions: &[RegionInspection], is_regional: bool) -> Vec<(Region, Timestamp)> {
+    let has_none = |region| !readings.iter().any(|reading| !is_regional || reading.region == region);
+    let silent = regions.iter().filter(|it| has_none(it.region));
+    silent.filter_map(|it| Some((it.region, it.newest_started?))).collect()
+}
+
+/// Merges readings with the reports of rounds that were not a plain pass, newest first. Of a round that is reported
+/// twice, the first report is used. Of each region at least the newest round among both is returned.
 fn recent_rounds(
     readings: Vec<Reading>,
     reports: impl Iterator<Item = RoundReport>,
@@ -130,6 +146,8 @@ fn recent_rounds(
 ) -> Vec<RecentRound> {
     let latencies: BTreeMap<(Region, u64), Option<u32>> =
         readings.iter().map(|reading| ((reading.region, reading.round), reading.latency_ms)).collect();
+    let mut reported = BTreeSet::new();
+    let reports = reports.filter(|report| reported.insert((report.region, report.round, report.started)));
     let mut rounds: Vec<RecentRound> = reports.map(RecentRound::from).collect();
     for round in &mut rounds {
         let reading = round.number.and_then(|number| latencies.get(&(round.region, number)));
@@ -193,6 +211,7 @@ impl From<&Reading> for RecentRound {
 #[cfg(test)]
 mod tests {
     use parallax_core::observation::{Failure, Measurements};
+    use parallax_core::verdict::RegionStatus;
 
     use super::*;
 
@@ -227,5 +246,41 @@ mod tests {
         assert_eq!(rounds[0].outcome, RoundOutcome::Disputed);
         assert_eq!(rounds[0].second.as_ref().map(|(vantage, _)| *vantage), Some(VantageNo(2)));
         assert_eq!(rounds.last().map(|round| (round.region, round.number)), Some((Region::Asia, Some(3))));
+    }
+
+    #[test]
+    fn evidence_is_listed_once_and_keeps_a_region_whose_report_left_the_journal() {
+        let third = Some(Box::new((VantageNo(3), ProbeOutcome::Passed(Measurements::default()))));
+        let journal = [RoundReport { third, ..report(Region::Europe, 139) }];
+        let evidence = [report(Region::Europe, 139), report(Region::Africa, 5)];
+        let readings = (100..140).map(|round| reading(Region::Europe, round)).collect();
+        let rounds = recent_rounds(readings, journal.into_iter().chain(evidence), true);
+        assert_eq!(rounds.len(), ROUNDS + 1);
+        assert_eq!(rounds.iter().filter(|round| round.number == Some(139)).count(), 1);
+        assert_eq!(rounds[0].third.as_ref().map(|(vantage, _)| *vantage), Some(VantageNo(3)));
+        assert_eq!(rounds.last().map(|round| (round.region, round.number)), Some((Region::Africa, Some(5))));
+    }
+
+    #[test]
+    fn a_region_that_fell_silent_is_read_from_its_newest_round() {
+        let state = |region, newest_started| RegionInspection {
+            region,
+            status: RegionStatus::Unknown,
+            counts: true,
+            first_failure: None,
+            down_since: None,
+            failure: None,
+            newest_started,
+            newest_arrived: None,
+            not_passed: None,
+            disputed_since: None,
+        };
+        let at = |round| reading(Region::Asia, round).due;
+        let regions =
+            [state(Region::Europe, Some(at(139))), state(Region::Asia, Some(at(3))), state(Region::Africa, None)];
+        let readings = [reading(Region::Europe, 139)];
+        assert_eq!(regions_without(&readings, &regions, true), [(Region::Asia, at(3))]);
+        assert_eq!(regions_without(&readings, &regions, false), []);
+        assert_eq!(regions_without(&[], &regions[..1], false), [(Region::Europe, at(139))]);
     }
 }

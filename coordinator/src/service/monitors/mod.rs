@@ -17,6 +17,7 @@ use parallax_core::monitor::{Monitor, NewMonitor};
 use parallax_core::page::Page;
 use parallax_core::patch::PatchField;
 use parallax_core::plan::{Plan, PlanLimitError};
+use parallax_core::rate_limit::FixedWindowLimit;
 
 use self::incident_effects::MonitorChange;
 use super::context::ServiceContext;
@@ -26,7 +27,6 @@ use super::statistics::MonitorStatistics;
 use super::{Caller, ServiceError, ServiceResult};
 use crate::engine::PingIntake;
 use crate::storage::{Batch, Expect, Op, Presence, StoreError};
-use parallax_core::rate_limit::FixedWindowLimit;
 
 /// A monitor with its current state and statistics.
 #[derive(Debug, Clone)]
@@ -93,7 +93,8 @@ impl MonitorService {
     /// Creates a monitor on a page.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`], then [`ServiceError::PlanLimit`].
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`], then
+    /// [`ServiceError::PlanLimit`].
     pub async fn create(
         &self,
         caller: &Caller,

@@ -84,8 +84,8 @@ impl PingService {
     /// Records a ping; it is durable on return. Fields that are too long are truncated.
     ///
     /// # Errors
-    /// [`ServiceError::UnknownPing`] if the monitor was deleted in the meantime, [`ServiceError::Internal`] if the ping did not
-    /// become durable in time: the client may send it again.
+    /// [`ServiceError::UnknownPing`] if the monitor was deleted in the meantime, [`ServiceError::Internal`] if the ping
+    /// did not become durable in time: the client may send it again.
     pub async fn record(&self, listed: Arc<HeartbeatEntry>, said: PingRequest) -> ServiceResult<()> {
         let PingRequest { beat, run, run_ms, method, client_ip: from, user_agent: agent, mut body } = said;
         body.truncate(MAX_STORED_BODY);

@@ -35,8 +35,7 @@ impl AlertSettingsService {
     /// Edits the page's alert settings.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`](crate::service::ServiceError::ReadOnly), [`ServiceError::NotFound`](crate::service::ServiceError::NotFound),
-    /// [`ServiceError::Invalid`](crate::service::ServiceError::Invalid).
+    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`, `ServiceError::Invalid`.
     pub async fn edit(
         &self,
         caller: &Caller,
@@ -52,8 +51,7 @@ impl AlertSettingsService {
     /// Edits a page's alert settings, and returns them; called by the operator.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`](crate::service::ServiceError::Invalid), and [`ServiceError::Internal`](crate::service::ServiceError::Internal) if the page no
-    /// longer exists.
+    /// `ServiceError::Invalid`, and `ServiceError::Internal` if the page no longer exists.
     pub async fn edit_as_operator(&self, page: PageId, edit: &AlertSettingsEdit) -> ServiceResult<AlertSettings> {
         self.context
             .commit_change(page.to_u128(), || async move {

@@ -115,8 +115,8 @@ impl DeliveryService {
     /// Redelivers under the same id.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::PlanLimit`] for a channel that the plan does not include,
-    /// and [`ServiceError::Invalid`] if its receiver accepts nothing any more.
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::PlanLimit`] for a channel that the plan
+    /// does not include, and [`ServiceError::Invalid`] if its receiver accepts nothing any more.
     pub async fn redeliver(
         &self,
         caller: &Caller,
@@ -142,8 +142,9 @@ impl DeliveryService {
     /// the delivery is returned in its current state. It is attempted once.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for an unconfirmed mailbox, [`ServiceError::PlanLimit`]
-    /// for a channel that the plan does not include, [`ServiceError::PageTestLimit`], and [`ServiceError::AccountTestLimit`].
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for an unconfirmed mailbox,
+    /// [`ServiceError::PlanLimit`] for a channel that the plan does not include, [`ServiceError::PageTestLimit`], and
+    /// [`ServiceError::AccountTestLimit`].
     pub async fn send_test(&self, caller: &Caller, page: PageId, id: DestinationId) -> ServiceResult<DeliveryContent> {
         caller.require_write()?;
         let page = self.context.page(caller, page)?;

@@ -57,10 +57,11 @@ impl PageAccessService {
     /// Authorizes a visitor without credentials for the page with that slug.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] for an unknown slug and for a page that this visitor may not see, without a difference.
-    pub fn authorize_anonymous(&self, slug: &str, door: PageAddress) -> ServiceResult<AuthorizedPage> {
-        match self.authorize(slug, door, &VisitorCredentials::default())? {
-            AccessDecision::Granted(admitted) => Ok(*admitted),
+    /// [`ServiceError::NotFound`] for an unknown slug and for a page that this visitor may not see, without a
+    /// difference.
+    pub fn authorize_anonymous(&self, slug: &str, address: PageAddress) -> ServiceResult<AuthorizedPage> {
+        match self.authorize(slug, address, &VisitorCredentials::default())? {
+            AccessDecision::Granted(authorized) => Ok(*authorized),
             AccessDecision::PasswordRequired | AccessDecision::SignInRequired => Err(ServiceError::NotFound),
         }
     }
@@ -73,17 +74,17 @@ impl PageAccessService {
     pub fn authorize(
         &self,
         slug: &str,
-        door: PageAddress,
-        shown: &VisitorCredentials,
+        address: PageAddress,
+        credentials: &VisitorCredentials,
     ) -> ServiceResult<AccessDecision> {
         let page = self.existing_page(slug).inspect_err(|_| self.equalize_timing())?;
-        let is_let_in = self.is_authorized(&page, shown);
+        let is_authorized = self.is_authorized(&page, credentials);
         Ok(match Protection::of(&page) {
-            Protection::Password if !is_let_in => AccessDecision::PasswordRequired,
-            Protection::Private if !is_let_in => AccessDecision::SignInRequired,
+            Protection::Password if !is_authorized => AccessDecision::PasswordRequired,
+            Protection::Private if !is_authorized => AccessDecision::SignInRequired,
             Protection::Public | Protection::Password | Protection::Private => {
-                let root = self.hosts.path_prefix_of(&page.slug, door);
-                AccessDecision::Granted(Box::new(AuthorizedPage { page, address: door, path_prefix: root }))
+                let path_prefix = self.hosts.path_prefix_of(&page.slug, address);
+                AccessDecision::Granted(Box::new(AuthorizedPage { page, address, path_prefix }))
             }
         })
     }
@@ -101,10 +102,10 @@ impl PageAccessService {
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
-    pub fn is_current(&self, admitted: &AuthorizedPage) -> ServiceResult<bool> {
-        let page = self.context.store().reader().page(admitted.page.id)?;
-        let asks = admitted.page.domain_claim.clone();
-        Ok(page.is_some_and(|page| Page { domain_claim: asks, ..page.value } == *admitted.page))
+    pub fn is_current(&self, authorized: &AuthorizedPage) -> ServiceResult<bool> {
+        let page = self.context.store().reader().page(authorized.page.id)?;
+        let domain_claim = authorized.page.domain_claim.clone();
+        Ok(page.is_some_and(|page| Page { domain_claim, ..page.value } == *authorized.page))
     }
 
     /// Returns the page with that slug without authorization, for steps before sign-in.
@@ -114,8 +115,8 @@ impl PageAccessService {
     }
 
     /// Decides whether this visitor may see the page. The only place that does.
-    fn is_authorized(&self, page: &Page, shown: &VisitorCredentials) -> bool {
-        !is_protected(page) || self.has_access(page, shown)
+    fn is_authorized(&self, page: &Page, credentials: &VisitorCredentials) -> bool {
+        !is_protected(page) || self.has_access(page, credentials)
     }
 }
 

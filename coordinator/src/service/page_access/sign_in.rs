@@ -16,10 +16,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::PageAccessService;
-use super::{AccessToken, Protection};
+use super::{AccessToken, PageAccessService, Protection, password};
 use crate::notify::render;
-use crate::service::{ServiceError, ServiceResult, password};
+use crate::service::{ServiceError, ServiceResult};
 use crate::storage::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
 
 /// Lifetime of a link in milliseconds.

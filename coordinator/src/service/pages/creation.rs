@@ -45,8 +45,8 @@ impl PageService {
     /// Creates a page on the key's account.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::KeyBoundToPage`] for a key that is bound to a page, [`ServiceError::Invalid`], and
-    /// [`ServiceError::PlanLimit`] if the account has the maximum of pages of its plan.
+    /// [`ServiceError::ReadOnly`], [`ServiceError::KeyBoundToPage`] for a key that is bound to a page,
+    /// [`ServiceError::Invalid`], and [`ServiceError::PlanLimit`] if the account has the maximum of pages of its plan.
     pub async fn create(
         &self,
         caller: &Caller,
@@ -103,8 +103,8 @@ impl PageService {
     /// Creates a page; called by the operator.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] for an account that does not exist, [`ServiceError::Invalid`] for an invalid name or an invalid,
-    /// reserved or taken slug.
+    /// [`ServiceError::NotFound`] for an account that does not exist, [`ServiceError::Invalid`] for an invalid name or
+    /// an invalid, reserved or taken slug.
     pub async fn create_as_operator(&self, account: AccountId, name: &str, slug: &str) -> ServiceResult<Page> {
         let mut faults = ValidationErrors::new();
         let name = faults.record("name", read_name(name));

@@ -35,8 +35,8 @@ impl PageService {
     /// [`Self::run_cleanup`], even after a crash; the store deletes the monitors' history in slices of its own.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`](crate::service::ServiceError::ReadOnly), [`ServiceError::KeyBoundToPage`](crate::service::ServiceError::KeyBoundToPage) for a
-    /// key that is bound to a page, [`ServiceError::NotFound`](crate::service::ServiceError::NotFound).
+    /// `ServiceError::ReadOnly`, `ServiceError::KeyBoundToPage` for a key that is bound to a page,
+    /// `ServiceError::NotFound`.
     pub async fn delete(
         &self,
         caller: &Caller,

@@ -38,8 +38,8 @@ impl DeployService {
     /// Creates a marker. If the page has the maximum, the oldest is deleted.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`], and [`ServiceError::PlanLimit`] for one that is older
-    /// than all markers of a full page.
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`], and
+    /// [`ServiceError::PlanLimit`] for one that is older than all markers of a full page.
     pub async fn create(
         &self,
         caller: &Caller,

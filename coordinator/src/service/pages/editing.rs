@@ -13,9 +13,10 @@ use parallax_core::validation::Rule;
 use sha2::{Digest, Sha256};
 
 use super::PageService;
-use crate::service::authorize::AuthorizedPage;
 use crate::service::idempotency::{IdempotentRequest, RequestOutcome};
-use crate::service::{Caller, ServiceError, ServiceResult, password};
+use crate::service::page_access::authorize::AuthorizedPage;
+use crate::service::page_access::password;
+use crate::service::{Caller, ServiceError, ServiceResult};
 use crate::storage::{Batch, Expect, Op, Presence, VersionedValue};
 
 /// An edited page with the other records to write.
@@ -219,7 +220,7 @@ fn parse_picture(usage: PictureUse, url: &str) -> std::result::Result<(Picture, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::authorize::PageAddress;
+    use crate::service::page_access::authorize::PageAddress;
     use crate::service::tests::world;
 
     fn data(media: &str, bytes: &[u8]) -> String {

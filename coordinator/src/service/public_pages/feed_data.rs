@@ -9,8 +9,8 @@ use parallax_core::time::DAY;
 
 use super::PublicPageService;
 use super::page_view::incident_view;
-use crate::service::authorize::AuthorizedPage;
 use crate::service::incidents::lists::{TruncatedIncident, UpdateLimits, list_truncated};
+use crate::service::page_access::authorize::AuthorizedPage;
 use crate::service::{ServiceResult, incidents};
 
 /// Maximum closed incidents and windows of each kind in a feed.

@@ -18,8 +18,8 @@ use parallax_core::vantage::RegionSet;
 
 use super::PublicPageService;
 use super::overview::{OpenSections, split_open};
-use crate::service::authorize::AuthorizedPage;
 use crate::service::incidents::lists::{TruncatedIncident, UpdateLimits, list_truncated};
+use crate::service::page_access::authorize::AuthorizedPage;
 use crate::service::{ServiceError, ServiceResult, incidents, monitors};
 use crate::storage::StoreRead;
 
@@ -58,7 +58,8 @@ pub struct MonitorDetail {
     pub range_until: Option<Timestamp>,
     /// Its open incidents, newest first, followed by its current and upcoming maintenance, soonest first.
     pub open: Vec<IncidentView>,
-    /// Its incidents and windows of the last [`HISTORY_DAYS`], including those that lasted into that period, newest first.
+    /// Its incidents and windows of the last [`HISTORY_DAYS`], including those that lasted into that period, newest
+    /// first.
     pub incidents: Vec<IncidentView>,
     /// Its outages, newest first.
     pub outages: Vec<Outage>,

@@ -6,6 +6,7 @@ use parallax_core::incident::{Incident, MAX_COUNTED_WINDOWS, MonitorImpact};
 use parallax_core::time::HOUR;
 
 use super::*;
+use crate::service::page_access::authorize::PageAddress;
 use crate::storage::contract::samples;
 
 #[tokio::test]
@@ -45,7 +46,7 @@ async fn the_windows_of_others_take_no_monitors_own_away() {
     let date = chrono::NaiveDate::from_ymd_opt(2026, 11, 27);
     let days = world.service.history.days(&caller, (world.shop.id, id), date, date).await.unwrap();
     assert_eq!(days[0].uptime, Some(90.0), "half an hour of the five that count");
-    let shop = world.service.page_access.authorize_anonymous("shop", authorize::PageAddress::BasePath).unwrap();
+    let shop = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     let board =
         world.service.public_pages.view(&shop, Some(parallax_core::page_view::TimeRange::Quarter)).await.unwrap();
     assert_eq!(board.monitors[0].history.days.last().unwrap().uptime, Some(90.0));

@@ -14,8 +14,8 @@ use parallax_core::time::HOUR;
 use parallax_core::vantage::{Region, RegionSet};
 
 use super::*;
-use crate::service::authorize::PageAddress;
 use crate::service::incidents::IncidentDetail as ShownIncident;
+use crate::service::page_access::authorize::PageAddress;
 use crate::storage::{Expect, Op, StoreError};
 
 fn value(text: &str) -> PatchField<String> {

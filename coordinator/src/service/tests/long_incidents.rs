@@ -4,6 +4,7 @@ use parallax_core::id::IncidentId;
 use parallax_core::incident::Incident;
 
 use super::*;
+use crate::service::page_access::authorize::PageAddress;
 use crate::storage::contract::samples;
 
 #[tokio::test]
@@ -28,10 +29,10 @@ async fn what_lasted_into_the_days_of_the_newest_two_hundred_is_listed_with_them
         batch.write(incident(10 + number, from, from + MINUTE));
     }
     world.service.context.store().commit(batch).await.unwrap();
-    let shop = world.service.page_access.authorize_anonymous("shop", authorize::PageAddress::BasePath).unwrap();
-    let board =
+    let shop = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let page_view =
         world.service.public_pages.view(&shop, Some(parallax_core::page_view::TimeRange::Quarter)).await.unwrap();
-    let listed: Vec<IncidentId> = board.past_incidents.iter().map(|notice| notice.incident.id).collect();
+    let listed: Vec<IncidentId> = page_view.past_incidents.iter().map(|notice| notice.incident.id).collect();
     assert_eq!((listed.len(), listed.last()), (201, Some(&IncidentId::from_u128(1))));
     let today = chrono::DateTime::from_timestamp_millis(now.as_millis()).unwrap();
     let (year, month) = (chrono::Datelike::year(&today), chrono::Datelike::month(&today));

@@ -4,7 +4,7 @@ use parallax_core::id::PageId;
 use parallax_core::page::NO_ACCOUNT;
 
 use super::*;
-use crate::service::authorize::PageAddress;
+use crate::service::page_access::authorize::PageAddress;
 use crate::storage::contract::samples;
 use crate::storage::{Op, disk};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::layout::{self, TreeKey};
 use super::meta::StoreState;
-use super::{SharedStore, engine_error, record, record_types, snapshot_reader};
+use super::{SharedStore, cache_eviction, engine_error, record, record_types, snapshot_reader};
 use crate::storage::{Result, StoreCounts, StoreError};
 
 /// Reads and verifies a whole open store, as of one point in time: every checksum, and that records decode.
@@ -14,6 +14,9 @@ pub(super) fn verify_store(shared: &SharedStore) -> Result<StoreCounts> {
     let mut split_records = Vec::new();
     snapshot_reader::walk(shared, |key, value| {
         tally.add(key, value)?;
+        if !record_types::is_typed(key) {
+            return Ok(());
+        }
         if record::pieces(key, value)? > 0 {
             split_records.push(key.to_vec());
             return Ok(());
@@ -22,11 +25,18 @@ pub(super) fn verify_store(shared: &SharedStore) -> Result<StoreCounts> {
     })?;
     // Of pieces only the checksums were kept, so these records are decoded as they are now.
     for key in split_records {
-        let _gate = shared.reading();
-        let value = |key: &[u8]| shared.db.get(key).map_err(engine_error);
-        if let Some(head) = value(&key)? {
-            record_types::verify(&key, &head, value, keyring)?;
-        }
+        shared.query(|tree| {
+            let mut keys = vec![key.clone()];
+            if let Some(head) = tree.get(&key).map_err(engine_error)? {
+                let piece = |part: &[u8]| {
+                    keys.push(part.to_vec());
+                    tree.get(part).map_err(engine_error)
+                };
+                record_types::verify(&key, &head, piece, keyring)?;
+            }
+            cache_eviction::record_uses(tree, keys.iter().map(Vec::as_slice));
+            Ok(())
+        })?;
     }
     tally.finish().map(|(_, whole)| whole)
 }

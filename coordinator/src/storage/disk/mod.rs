@@ -35,6 +35,7 @@ mod writer;
 
 use std::fs::File;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
@@ -135,9 +136,18 @@ pub fn compact(folder: &Path, options: &DiskOptions) -> Result<CompactionResult>
     })
 }
 
-/// Reads and verifies a whole snapshot, and returns its counts. Blocking.
+/// Reads a whole snapshot and verifies its checksums, and returns its counts. Blocking.
+///
+/// A record that matches its checksum may still be no value of its type: [`verify_snapshot_records`] finds those.
 pub fn verify_snapshot(file: &Path) -> Result<StoreCounts> {
     snapshot::verify(file).map(|(_, _, whole)| whole)
+}
+
+/// Reads a whole snapshot, verifies its checksums and that its records decode, and returns its counts. Blocking.
+///
+/// Records that are sealed with a key that is not given, and those of an older schema, are verified by checksum only.
+pub fn verify_snapshot_records(file: &Path, keyring: Option<&Keyring>) -> Result<StoreCounts> {
+    snapshot::verify_records(file, keyring)
 }
 
 /// Returns the snapshots folder of the store in `folder`, which is next to it.
@@ -152,6 +162,12 @@ fn catch_panic<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
         .map_err(io_error)?
         .join()
         .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read its files".to_owned())))
+}
+
+/// Runs a read of the engine, which can panic on a damaged page; the panic becomes an error.
+fn catch_read_panic<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read one of its pages".to_owned())))
 }
 
 /// State shared by the reader and the writer.
@@ -172,6 +188,12 @@ struct SharedStore {
 impl SharedStore {
     fn reading(&self) -> RwLockReadGuard<'_, ()> {
         self.commit_lock.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a query at one point in time.
+    fn query<T>(&self, question: impl FnOnce(&SealedTree) -> Result<T>) -> Result<T> {
+        let _gate = self.reading();
+        catch_read_panic(|| question(&self.records))
     }
 
     fn writing(&self) -> RwLockWriteGuard<'_, ()> {

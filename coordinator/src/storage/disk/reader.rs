@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,8 +34,8 @@ use super::record_read::{key_after, list, read_record, seq_of, versioned};
 use super::sealed_tree::SealedTree;
 use super::{SharedStore, cache_eviction, engine_error, files, incidents, integrity, snapshot};
 use crate::storage::{
-    Block, Checkpoint, JournalEvent, PageCounts, ReadingsEntry, Result, Rollup, StoreCounts, StoreError, StoreRead,
-    StoreSize, StoredResponse, VersionedValue, WrittenSnapshot,
+    Block, Checkpoint, JournalEvent, PageCounts, ReadingsEntry, Result, Rollup, StoreCounts, StoreRead, StoreSize,
+    StoredResponse, VersionedValue, WrittenSnapshot,
 };
 
 /// Records of an unbounded list read at once, before a commit may come between.
@@ -52,9 +51,7 @@ impl DiskReader {
 
     /// Runs a query at one point in time. A panic of sled on a damaged page becomes an error.
     pub(super) fn query<T>(&self, question: impl FnOnce(&SealedTree) -> Result<T>) -> Result<T> {
-        let _gate = self.0.reading();
-        catch_unwind(AssertUnwindSafe(|| question(&self.0.records)))
-            .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read one of its pages".to_owned())))
+        self.0.query(question)
     }
 
     pub(super) fn record<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {

@@ -22,8 +22,20 @@ use super::idempotency::ResponseRecord;
 use super::record;
 use crate::storage::Result;
 
-/// Decodes a record as its type and drops the value; `piece` returns the bytes of a piece's key. History and indexes
-/// are not decoded: their values are packed bytes, ids and numbers.
+/// Prefixes of the records that [`verify`] decodes. History and indexes are not decoded: their values are packed
+/// bytes, ids and numbers.
+const TYPED: [&[u8; 2]; 19] = [
+    b"da", b"dp", b"dm", b"dk", b"dg", b"di", b"dn", b"ds", b"dd", b"dt", b"du", b"db", b"df", b"do", b"dr", b"vd",
+    b"ms", b"ev", b"pi",
+];
+
+/// Returns true for the key of a record that [`verify`] decodes.
+pub(super) fn is_typed(key: &[u8]) -> bool {
+    key.first_chunk::<2>().is_some_and(|prefix| TYPED.contains(&prefix))
+}
+
+/// Decodes a record as its type and drops the value; `piece` returns the bytes of a piece's key. Other records are not
+/// decoded.
 ///
 /// # Errors
 /// [`StoreError::Damaged`](crate::storage::StoreError::Damaged) if the bytes are no value of the type.
@@ -63,4 +75,21 @@ where
         _ => return Ok(()),
     };
     decode(key, head, piece, keyring)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::StoreError;
+
+    #[test]
+    fn the_decoded_records_are_those_with_a_type() {
+        for prefix in (0..=u16::MAX).map(u16::to_be_bytes) {
+            // No type is a byte that says no more than that the value is incomplete.
+            let head = record::encode_bytes(&prefix, &[0xff], None).unwrap().head;
+            let none = |_: &[u8]| Ok::<Option<Vec<u8>>, StoreError>(None);
+            let is_decoded = verify(&prefix, &head, none, None).is_err();
+            assert_eq!(is_decoded, is_typed(&prefix), "{}", prefix.escape_ascii());
+        }
+    }
 }

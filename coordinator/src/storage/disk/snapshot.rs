@@ -9,18 +9,20 @@
 //! A frame is its length and its checksum (`u32` each, little-endian), its kind in one byte, and its content. The
 //! checksum continues that of the frame before, so that a missing, repeated or moved frame is noticed.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use parallax_certs::sealing::Keyring;
 use rustix::fs::{Advice, fadvise};
 use serde::{Deserialize, Serialize};
 
 use super::integrity::IntegrityCheck;
-use super::layout::SCHEMA;
+use super::layout::{PIECES, SCHEMA, TreeKey};
 use super::meta::StoreState;
-use super::{SharedStore, files, io_error, snapshot_reader};
+use super::{SharedStore, files, io_error, record_types, snapshot_reader};
 use crate::storage::{Result, StoreCounts, StoreError, WrittenSnapshot};
 
 const TITLE: &[u8] = b"parallax snapshot 1\n";
@@ -71,13 +73,51 @@ pub(super) fn verify(file: &Path) -> Result<(SnapshotHeader, StoreState, StoreCo
     Ok((head, meta, whole))
 }
 
+/// Reads and verifies a whole snapshot, and that its records decode. Those that are sealed with a key that is not
+/// given, and those of an older schema, are verified by checksum only.
+pub(super) fn verify_records(file: &Path, keyring: Option<&Keyring>) -> Result<StoreCounts> {
+    let mut tally = IntegrityCheck::default();
+    let (head, mut input) = open(file)?;
+    let pieces_file = input.file.get_ref().try_clone().map_err(io_error)?;
+    // Pieces come before their heads: positions and lengths are kept, and the bytes are read again with the head.
+    let mut pieces: BTreeMap<TreeKey, (u64, usize)> = BTreeMap::new();
+    input.entries(|at, key, value| {
+        tally.add(key, value)?;
+        if head.schema != SCHEMA {
+            return Ok(());
+        }
+        if let Some(of_record) = key.strip_prefix(PIECES) {
+            if record_types::is_typed(of_record) {
+                pieces.insert(key.to_vec(), (at, value.len()));
+            }
+            return Ok(());
+        }
+        let piece = |part: &[u8]| {
+            let Some((at, length)) = pieces.remove(part) else { return Ok(None) };
+            let mut bytes = vec![0; length];
+            pieces_file.read_exact_at(&mut bytes, at).map_err(io_error)?;
+            Ok(Some(bytes))
+        };
+        match record_types::verify(key, value, piece, keyring) {
+            Err(StoreError::KeyMissing(_)) => Ok(()),
+            verified => verified,
+        }
+    })?;
+    tally.finish().map(|(_, whole)| whole)
+}
+
 /// Reads a snapshot and passes on each key and value. They are verified only once this returns.
 pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<SnapshotHeader> {
+    let (head, mut input) = open(file)?;
+    input.entries(|_, key, value| take(key, value))?;
+    Ok(head)
+}
+
+/// Opens a snapshot and reads its first frame.
+fn open(file: &Path) -> Result<(SnapshotHeader, Input)> {
     let opened = File::open(file).map_err(|error| StoreError::Io(format!("{}: {error}", file.display())))?;
-    let mut input = Input { file: BufReader::with_capacity(FRAME, opened), sum: crc32c::crc32c(TITLE) };
-    let mut title = [0; TITLE.len()];
-    let titled = input.file.read_exact(&mut title);
-    if titled.is_err() || title != *TITLE {
+    let mut input = Input { file: BufReader::with_capacity(FRAME, opened), at: 0, sum: crc32c::crc32c(TITLE) };
+    if !input.bytes::<{ TITLE.len() }>().is_ok_and(|title| title == *TITLE) {
         return damaged("the file is not a snapshot, or its beginning is missing");
     }
     let (kind, payload) = input.frame()?;
@@ -88,20 +128,7 @@ pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>
     if head.schema > SCHEMA {
         return Err(StoreError::Newer { found: head.schema, known: SCHEMA });
     }
-    let mut count = 0_u64;
-    loop {
-        let (kind, payload) = input.frame()?;
-        match kind {
-            ENTRIES => count += entries(&payload, &mut take)?,
-            END if postcard::from_bytes(&payload) == Ok(count) => break,
-            _ => return damaged("a frame is missing or out of order"),
-        }
-    }
-    match input.file.read(&mut [0]) {
-        Ok(0) => Ok(head),
-        Ok(_) => damaged("it has data after its end"),
-        Err(error) => Err(io_error(error)),
-    }
+    Ok((head, input))
 }
 
 fn write(shared: &SharedStore, schema: u32, part: &Path) -> Result<()> {
@@ -189,10 +216,30 @@ impl<W: io::Write> Output<W> {
 
 struct Input {
     file: BufReader<File>,
+    /// Number of bytes read.
+    at: u64,
     sum: u32,
 }
 
 impl Input {
+    /// Reads all entries, up to the end of the file, and passes on each value's position, its key and the value.
+    fn entries(&mut self, mut take: impl FnMut(u64, &[u8], &[u8]) -> Result<()>) -> Result<()> {
+        let mut count = 0_u64;
+        loop {
+            let (kind, payload) = self.frame()?;
+            match kind {
+                ENTRIES => count += entries(&payload, self.at - payload.len() as u64, &mut take)?,
+                END if postcard::from_bytes(&payload) == Ok(count) => break,
+                _ => return damaged("a frame is missing or out of order"),
+            }
+        }
+        match self.file.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => damaged("it has data after its end"),
+            Err(error) => Err(io_error(error)),
+        }
+    }
+
     /// Reads the next frame's kind and content.
     fn frame(&mut self) -> Result<(u8, Vec<u8>)> {
         let (length, sum) = (u32::from_le_bytes(self.bytes()?), u32::from_le_bytes(self.bytes()?));
@@ -214,6 +261,7 @@ impl Input {
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<()> {
+        self.at += bytes.len() as u64;
         self.file.read_exact(bytes).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => StoreError::Damaged("the file is truncated".to_owned()),
             _ => io_error(error),
@@ -221,7 +269,9 @@ impl Input {
     }
 }
 
-fn entries(mut frame: &[u8], take: &mut impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<u64> {
+/// Passes on the entries of a frame whose content begins at `start`, and returns their number.
+fn entries(mut frame: &[u8], start: u64, take: &mut impl FnMut(u64, &[u8], &[u8]) -> Result<()>) -> Result<u64> {
+    let end = start + frame.len() as u64;
     let mut count = 0;
     while !frame.is_empty() {
         let entry = frame.split_first_chunk::<2>().and_then(|(of_key, rest)| {
@@ -231,7 +281,7 @@ fn entries(mut frame: &[u8], take: &mut impl FnMut(&[u8], &[u8]) -> Result<()>) 
             Some((key, value, rest))
         });
         let Some((key, value, rest)) = entry else { return damaged("an entry is truncated") };
-        take(key, value)?;
+        take(end - (value.len() + rest.len()) as u64, key, value)?;
         frame = rest;
         count += 1;
     }

@@ -2,13 +2,12 @@
 //! overwrite.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sled::{IVec, Tree};
 
 use super::layout::TreeKey;
-use super::{SharedStore, cache_eviction, engine_error};
+use super::{SharedStore, cache_eviction, catch_read_panic, engine_error};
 use crate::storage::{Result, StoreError};
 
 /// Keys read at once, before a commit may come between.
@@ -65,7 +64,7 @@ pub(super) fn walk(shared: &SharedStore, mut take: impl FnMut(&[u8], &[u8]) -> R
         let _gate = shared.reading();
         *lock(&shared.snapshot_walk.old_values) = Some(OldValues::default());
     }
-    let walked = catch_unwind(AssertUnwindSafe(|| {
+    let walked = catch_read_panic(|| {
         let mut more = true;
         while more {
             let entries;
@@ -74,9 +73,9 @@ pub(super) fn walk(shared: &SharedStore, mut take: impl FnMut(&[u8], &[u8]) -> R
             cache_eviction::record_uses(&shared.db, entries.keys().map(Vec::as_slice));
         }
         Ok(())
-    }));
+    });
     *lock(&shared.snapshot_walk.old_values) = None;
-    walked.unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read one of its pages".to_owned())))
+    walked
 }
 
 /// Returns the next entries, and true if there may be more.

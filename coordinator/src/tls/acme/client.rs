@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -23,6 +23,26 @@ use crate::tls::certificate_files;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Size limit of a response, in bytes.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
+
+/// Failed request, in words that page owners may see: they name no address and no system message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum AcmeRequestError {
+    /// No connection: the name, the network or TLS failed.
+    #[error("can't connect to the ACME server")]
+    Connect,
+    /// No complete response in time.
+    #[error("the ACME server did not respond in time")]
+    Timeout,
+    /// The URL, the operator's or one from the server's directory, can't be used.
+    #[error("the ACME server's address is not an https address")]
+    UnsupportedUrl,
+    /// The response is incomplete or not HTTP.
+    #[error("the ACME server's response could not be read")]
+    Unreadable,
+    /// The response is too large.
+    #[error("the ACME server's response is larger than 1 MiB")]
+    TooLarge,
+}
 
 /// The client. Cheap to clone.
 #[derive(Clone)]
@@ -38,7 +58,7 @@ impl AcmeHttpClient {
                 extra.push(root.map_err(|error| AcmeError::Roots(error.to_string()))?);
             }
         }
-        let builder = guarded_client::client_builder(&extra).map_err(|error| AcmeError::Roots(error.to_string()))?;
+        let builder = guarded_client::unguarded_builder(&extra).map_err(|error| AcmeError::Roots(error.to_string()))?;
         let client = builder.https_only(true).build().map_err(|error| AcmeError::Client(error.to_string()))?;
         Ok(Self(client))
     }
@@ -54,19 +74,59 @@ impl HttpClient for AcmeHttpClient {
             let (head, body) = request.into_parts();
             let body = body.collect().await.map_err(|error| Error::Other(error.into()))?.to_bytes();
             let request = http::Request::from_parts(head, body);
-            let request = request.try_into().map_err(from_reqwest)?;
+            let request = request.try_into().map_err(failed)?;
             let answered = async {
-                let answer: http::Response<reqwest::Body> = client.execute(request).await.map_err(from_reqwest)?.into();
+                let answer: http::Response<reqwest::Body> = client.execute(request).await.map_err(failed)?.into();
                 let (head, body) = answer.into_parts();
-                let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map_err(Error::Other)?;
+                let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map_err(unreadable)?;
                 Ok(BytesResponse::from(http::Response::from_parts(head, Full::new(body.to_bytes()))))
             };
-            timeout(RESPONSE_TIMEOUT, answered).await.unwrap_or_else(|_| Err(Error::Timeout(None)))
+            timeout(RESPONSE_TIMEOUT, answered).await.unwrap_or_else(|_| Err(AcmeRequestError::Timeout.into()))
         })
     }
 }
 
-/// Page owners may see the message, so it leaves out the operator's URL.
-fn from_reqwest(error: reqwest::Error) -> Error {
-    Error::Other(Box::new(error.without_url()))
+impl From<AcmeRequestError> for Error {
+    fn from(error: AcmeRequestError) -> Self {
+        Self::Other(Box::new(error))
+    }
+}
+
+/// Classifies a failed request; its details are logged for the operator.
+fn failed(error: reqwest::Error) -> Error {
+    tracing::debug!(?error, "a request to the ACME server failed");
+    let kind = match () {
+        () if error.is_timeout() => AcmeRequestError::Timeout,
+        () if error.is_builder() => AcmeRequestError::UnsupportedUrl,
+        () if error.is_connect() => AcmeRequestError::Connect,
+        () => AcmeRequestError::Unreadable,
+    };
+    kind.into()
+}
+
+/// Classifies a response body that could not be read.
+fn unreadable(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    tracing::debug!(%error, "a response of the ACME server could not be read");
+    if error.is::<LengthLimitError>() { AcmeRequestError::TooLarge.into() } else { AcmeRequestError::Unreadable.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failed_request_is_named_and_says_no_address() {
+        let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let client = AcmeHttpClient::new(None).unwrap();
+        for (url, text) in [
+            (format!("https://{closed}/"), "can't connect to the ACME server"),
+            (format!("http://{closed}/"), "the ACME server's address is not an https address"),
+        ] {
+            let request = http::Request::get(url).body(BodyWrapper::from(Vec::new())).unwrap();
+            let error = client.request(request).await.err().unwrap();
+            assert_eq!(error.to_string(), text);
+        }
+    }
 }

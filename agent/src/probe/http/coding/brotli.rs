@@ -34,7 +34,7 @@ impl Brotli {
         let mut counting = CountingAllocator { memory: Arc::clone(&memory) };
         let buffer = counting.alloc_cell(PIECE);
         let stream = Decoder::new(next, buffer, counting.clone(), counting.clone(), counting);
-        Self { stream, memory: memory, share, is_done: false }
+        Self { stream, memory, share, is_done: false }
     }
 }
 

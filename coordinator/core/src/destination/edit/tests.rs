@@ -167,6 +167,30 @@ fn an_edit_keeps_what_is_left_out_and_switches_on_again() {
 }
 
 #[test]
+fn a_stored_url_may_be_sent_again_and_a_changed_one_is_judged() {
+    let guarded = |edit: &DestinationEdit, before: &Destination| {
+        let context = DestinationContext {
+            monitors: &BTreeSet::new(),
+            account_email: "owner@example.com",
+            forbidden_address: &|_| Some("private"),
+        };
+        edit.validate_edit(before, &context, later()).map_err(|faults| faults.to_string())
+    };
+    for kind in ["webhook", "slack", "ntfy"] {
+        let stored = made(&DestinationEdit { url: value("http://hook.lan/x"), ..edit(kind) }).unwrap();
+        let renamed =
+            DestinationEdit { name: value("Night"), url: value(" http://hook.lan/x "), ..DestinationEdit::default() };
+        assert_eq!(guarded(&renamed, &stored).unwrap().channel, stored.channel, "{kind}");
+        for other in ["http://hook.lan/y", "http://other.lan/x", "http://10.0.0.1/x"] {
+            let moved = DestinationEdit { url: value(other), ..renamed.clone() };
+            assert_eq!(guarded(&moved, &stored).unwrap_err(), "url must not be a private address", "{kind}: {other}");
+        }
+        let masked = DestinationEdit { url: value("http://hook.lan/***"), ..renamed };
+        assert!(guarded(&masked, &stored).unwrap_err().contains("is masked"), "{kind}");
+    }
+}
+
+#[test]
 fn a_new_secret_is_pending_for_a_day_and_a_second_one_replaces_it() {
     let before = made(&webhook()).unwrap();
     let after = before.rotated("whsec_BBBB".to_owned(), now()).unwrap();

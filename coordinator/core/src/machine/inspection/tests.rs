@@ -192,3 +192,51 @@ fn an_agent_that_is_alone_is_named_as_the_reason_for_no_outage() {
     assert!(seen.reasons.iter().any(|reason| reason == alone), "{:?}", seen.reasons);
     assert_eq!(seen.regions.first().and_then(|it| it.not_passed), Some(RoundOutcome::Unconfirmed));
 }
+
+/// Reasons of a TCP monitor with that pinned region, once `change` has been applied to every vantage.
+fn reasons_with(pinned: Option<Region>, change: impl Fn(&mut Vantage)) -> Vec<String> {
+    let mut stage = AnsweredMachine::new(CheckKind::Tcp);
+    let edited = EffectiveSettings { pinned, ..settings(CheckKind::Tcp) };
+    let mut out = Vec::new();
+    stage.machine.handle_edit(edited, &mut MachineStep { now: stage.now, mesh: &stage.mesh, out: &mut out });
+    stage.answer(out, &passed());
+    let mut vantages = stage.mesh.vantages().to_vec();
+    vantages.iter_mut().for_each(change);
+    stage.mesh = Mesh::new(vantages);
+    stage.inspect().reasons
+}
+
+const NO_AGENT: &str = "No agent that may check it is connected, so no check is run.";
+const ALL_QUARANTINED: &str = "Every connected agent that may check it is in quarantine, so no round counts.";
+
+#[test]
+fn agents_in_quarantine_are_connected_and_none_of_their_rounds_counts() {
+    let reasons = reasons_with(None, |vantage| vantage.quarantined = true);
+    assert!(reasons.iter().any(|reason| reason == ALL_QUARANTINED), "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason == "Agents in quarantine, whose rounds don't count: 3."), "{reasons:?}");
+    assert!(reasons.iter().all(|reason| reason != NO_AGENT), "{reasons:?}");
+
+    let reasons = reasons_with(None, |vantage| vantage.connected = false);
+    assert!(reasons.iter().any(|reason| reason == NO_AGENT), "{reasons:?}");
+
+    // An agent in quarantine that is away does not change that the others are all in quarantine.
+    let reasons = reasons_with(None, |vantage| {
+        vantage.quarantined = true;
+        vantage.connected = vantage.no != VantageNo(3);
+    });
+    assert!(reasons.iter().any(|reason| reason == ALL_QUARANTINED), "{reasons:?}");
+}
+
+#[test]
+fn a_pinned_monitor_is_explained_by_the_agents_of_its_region_alone() {
+    let asia = Some(Region::Asia);
+    let reasons = reasons_with(asia, |vantage| vantage.connected = vantage.region != Region::Asia);
+    assert!(reasons.iter().any(|reason| reason == NO_AGENT), "{reasons:?}");
+
+    let reasons = reasons_with(asia, |vantage| vantage.quarantined = vantage.region == Region::Asia);
+    assert!(reasons.iter().any(|reason| reason == ALL_QUARANTINED), "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason.ends_with("don't count: 1.")), "{reasons:?}");
+
+    let reasons = reasons_with(asia, |vantage| vantage.quarantined = vantage.region == Region::Europe);
+    assert!(reasons.iter().all(|reason| !reason.contains("quarantine") && reason != NO_AGENT), "{reasons:?}");
+}

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::openapi::value_schemas;
-use crate::service::history::{AgentsByNumber, CheckNowResult, CheckRecord, JournalEvent, MonitorDay};
+use crate::service::monitors::history::{AgentsByNumber, CheckNowResult, CheckRecord, JournalEvent, MonitorDay};
 
 /// A page of a list of checks, newest first.
 #[derive(Debug, Serialize, JsonSchema)]

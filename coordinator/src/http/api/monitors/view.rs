@@ -142,7 +142,7 @@ struct HeartbeatDocument {
     /// Duration of the newest measured run, in milliseconds.
     last_run_ms: Option<u64>,
     /// URL that the job requests on each run, by GET, HEAD or POST: as it is for success, or followed by `/start`,
-    /// `/apply_failure`, `/log` or an exit code; null for a read key.
+    /// `/fail`, `/log` or an exit code; null for a read key.
     ping_url: Option<String>,
 }
 

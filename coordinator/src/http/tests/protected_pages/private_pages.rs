@@ -5,7 +5,7 @@ use parallax_core::page::Page;
 use parallax_core::page::access::AllowedVisitors;
 
 use super::*;
-use crate::service::sign_in::SignInRequest;
+use crate::service::page_access::sign_in::SignInRequest;
 
 impl TestClient {
     /// Makes the page "shop" private, for these people and domains.
@@ -184,7 +184,7 @@ async fn strangers_at_one_place_use_up_nobodys_links() {
 async fn a_private_page_with_a_password_is_private() {
     let client = TestClient::new().await;
     let page = client.private("ann@example.com", "").await;
-    let hash = crate::service::password::hash("one").await.unwrap();
+    let hash = crate::service::page_access::password::hash("one").await.unwrap();
     client.world.put_page(Page { password_hash: Some(hash), ..page }).await;
     let tried = client.try_password("one").await;
     assert!(tried.status == 403 && tried.text.contains("type=\"email\""), "{tried:?}");

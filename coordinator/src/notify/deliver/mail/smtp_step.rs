@@ -42,15 +42,15 @@ impl SmtpStep {
 /// it: a server that rejects all of our mail must not get its users' addresses switched off.
 pub(super) fn step_failed(step: SmtpStep, error: &Error) -> SendResult {
     let status = error.status().map(u16::from);
-    let said = error_chain(error);
-    let is_refused = error.is_permanent() && status.is_some_and(|status| is_about_address(step, status, &said));
+    let reply = error_chain(error);
+    let is_refused = error.is_permanent() && status.is_some_and(|status| is_about_address(step, status, &reply));
     let is_ours = !is_refused && (error.is_permanent() || !step.may_concern_recipient() || status.is_none());
     let whose = if is_ours { "our side: " } else { "" };
     SendResult {
         status,
         outcome: if is_refused { AttemptOutcome::Rejected } else { AttemptOutcome::Deferred(None) },
         error: Some(format!("{whose}{}", step.failure_text())),
-        reply: truncated_reply(said),
+        reply: truncated_reply(reply),
         is_our_fault: is_ours,
     }
 }
@@ -74,8 +74,8 @@ fn error_chain(error: &Error) -> String {
     words
 }
 
-fn is_about_address(step: SmtpStep, status: u16, said: &str) -> bool {
-    match (step, enhanced_status(said)) {
+fn is_about_address(step: SmtpStep, status: u16, reply: &str) -> bool {
+    match (step, enhanced_status(reply)) {
         (SmtpStep::Connect | SmtpStep::Login | SmtpStep::Sender, _) => false,
         // 5.1 is the address (except 5.1.7 and 5.1.8, which concern the sender), 5.2 the mailbox (RFC 3463
         // section 3).
@@ -92,8 +92,8 @@ fn is_about_address(step: SmtpStep, status: u16, said: &str) -> bool {
 }
 
 /// Subject and detail of an enhanced status code of class 5 (RFC 3463): `5.1.1` yields 1 and 1.
-fn enhanced_status(said: &str) -> Option<(u16, u16)> {
-    said.split(|sign: char| !(sign.is_ascii_digit() || sign == '.')).find_map(|word| {
+fn enhanced_status(reply: &str) -> Option<(u16, u16)> {
+    reply.split(|sign: char| !(sign.is_ascii_digit() || sign == '.')).find_map(|word| {
         let mut parts = word.strip_prefix("5.")?.split('.');
         let subject = parts.next()?.parse().ok()?;
         let detail = parts.next()?.parse().ok()?;
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn only_what_is_about_the_address_is_held_against_it() {
-        for (step, status, said, about_address) in [
+        for (step, status, reply, about_address) in [
             (SmtpStep::Recipient, 550, "permanent error (550): No such user", true),
             (SmtpStep::Recipient, 550, "permanent error (550): 5.1.1 No such user", true),
             (SmtpStep::Recipient, 552, "permanent error (552): 5.2.2 Mailbox full", true),
@@ -121,20 +121,20 @@ mod tests {
             (SmtpStep::Sender, 550, "permanent error (550): 5.1.1 No", false),
             (SmtpStep::Login, 535, "permanent error (535): 5.7.8 No", false),
         ] {
-            assert_eq!(is_about_address(step, status, said), about_address, "{step:?} {said}");
+            assert_eq!(is_about_address(step, status, reply), about_address, "{step:?} {reply}");
         }
     }
 
     #[test]
     fn an_enhanced_code_is_told_from_other_numbers() {
-        for (said, code) in [
+        for (reply, code) in [
             ("5.1.1 no", Some((1, 1))),
             ("(550): 5.7.26, no", Some((7, 26))),
             ("198.5.1.1 says no", None),
             ("5.1", None),
             ("4.2.2 full", None),
         ] {
-            assert_eq!(enhanced_status(said), code, "{said}");
+            assert_eq!(enhanced_status(reply), code, "{reply}");
         }
     }
 }

@@ -86,8 +86,8 @@ impl DestinationService {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] if the mailbox is new and got such a mail within the last day, for any page or
-    /// subscription; [`ServiceError::PageConfirmationLimit`], [`ServiceError::AccountConfirmationLimit`] and [`ServiceError::PlanLimit`] as for a subscriber that
-    /// the owner adds.
+    /// subscription; [`ServiceError::PageConfirmationLimit`], [`ServiceError::AccountConfirmationLimit`] and
+    /// [`ServiceError::PlanLimit`] as for a subscriber that the owner adds.
     pub(super) async fn request_confirmation(
         &self,
         page: &Page,

@@ -63,8 +63,8 @@ impl DestinationService {
     /// mail, and nothing else until its reader confirms.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`](crate::service::ServiceError::ReadOnly), [`ServiceError::NotFound`](crate::service::ServiceError::NotFound), [`ServiceError::Invalid`](crate::service::ServiceError::Invalid), and [`ServiceError::PlanLimit`](crate::service::ServiceError::PlanLimit) for a channel that the
-    /// plan does not include, or a page with the maximum of destinations.
+    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`, `ServiceError::Invalid`, and `ServiceError::PlanLimit` for a
+    /// channel that the plan does not include, or a page with the maximum of destinations.
     pub async fn create(
         &self,
         caller: &Caller,
@@ -112,7 +112,7 @@ impl DestinationService {
     /// mail first; so does an unconfirmed one whose last mail is more than a day old.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`](crate::service::ServiceError::ReadOnly), [`ServiceError::NotFound`](crate::service::ServiceError::NotFound), [`ServiceError::Invalid`](crate::service::ServiceError::Invalid).
+    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`, `ServiceError::Invalid`.
     pub async fn edit(
         &self,
         caller: &Caller,
@@ -148,7 +148,8 @@ impl DestinationService {
     /// activated or a day has passed.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`](crate::service::ServiceError::ReadOnly), [`ServiceError::NotFound`](crate::service::ServiceError::NotFound), [`ServiceError::Invalid`](crate::service::ServiceError::Invalid) for a destination that is not a webhook.
+    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`, `ServiceError::Invalid` for a destination that is not a
+    /// webhook.
     pub async fn rotate_secret(
         &self,
         caller: &Caller,
@@ -170,7 +171,8 @@ impl DestinationService {
     /// changes.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`](crate::service::ServiceError::ReadOnly), [`ServiceError::NotFound`](crate::service::ServiceError::NotFound), [`ServiceError::Invalid`](crate::service::ServiceError::Invalid) for a destination that is not a webhook.
+    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`, `ServiceError::Invalid` for a destination that is not a
+    /// webhook.
     pub async fn activate_secret(
         &self,
         caller: &Caller,
@@ -190,7 +192,7 @@ impl DestinationService {
     /// Deletes a destination. Pending deliveries to it are dropped.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`](crate::service::ServiceError::ReadOnly), [`ServiceError::NotFound`](crate::service::ServiceError::NotFound).
+    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`.
     pub async fn delete(
         &self,
         caller: &Caller,

@@ -45,9 +45,10 @@ impl SubscriberService {
     /// Sends a confirmation mail to a mailbox. It gets nothing else until its reader confirms.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], and [`ServiceError::Invalid`], also if the mailbox got a confirmation mail
-    /// within the last day for another page and is not on this one; [`ServiceError::PageConfirmationLimit`] and [`ServiceError::AccountConfirmationLimit`] if
-    /// too many were sent recently, [`ServiceError::PlanLimit`] if too many have not confirmed.
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], and [`ServiceError::Invalid`], also if the mailbox got a
+    /// confirmation mail within the last day for another page and is not on this one;
+    /// [`ServiceError::PageConfirmationLimit`] and [`ServiceError::AccountConfirmationLimit`] if too many were sent
+    /// recently, [`ServiceError::PlanLimit`] if too many have not confirmed.
     pub async fn add(
         &self,
         caller: &Caller,

@@ -99,14 +99,14 @@ impl SubscriberService {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an invalid address, monitors of another page, or a page with the maximum of
-    /// subscribers; [`ServiceError::PageConfirmationLimit`] and [`ServiceError::AccountConfirmationLimit`] if too many confirmation requests were sent
-    /// recently.
+    /// subscribers; [`ServiceError::PageConfirmationLimit`] and [`ServiceError::AccountConfirmationLimit`] if too many
+    /// confirmation requests were sent recently.
     pub async fn subscribe(&self, page: &Page, ask: &SubscriptionRequest) -> ServiceResult<SubscribeResponse> {
         self.subscribe_by(ConfirmationOrigin::Visitor, page, ask, None).await
     }
 
-    /// The same for a visitor at that client IP, whose valid requests are counted: [`ServiceError::PageConfirmationLimit`] beyond the
-    /// limit.
+    /// The same for a visitor at that client IP, whose valid requests are counted:
+    /// [`ServiceError::PageConfirmationLimit`] beyond the limit.
     ///
     /// # Errors
     /// As for [`Self::subscribe`].
@@ -119,8 +119,9 @@ impl SubscriberService {
         self.subscribe_by(ConfirmationOrigin::Visitor, page, ask, Some(place)).await
     }
 
-    /// The same for visitors and owners: [`ServiceError::PageConfirmationLimit`] and [`ServiceError::AccountConfirmationLimit`] if too many confirmation
-    /// requests were sent, and [`ServiceError::PlanLimit`] if the owner has too many unconfirmed addresses.
+    /// The same for visitors and owners: [`ServiceError::PageConfirmationLimit`] and
+    /// [`ServiceError::AccountConfirmationLimit`] if too many confirmation requests were sent, and
+    /// [`ServiceError::PlanLimit`] if the owner has too many unconfirmed addresses.
     async fn subscribe_by(
         &self,
         asker: ConfirmationOrigin,
@@ -198,7 +199,8 @@ impl SubscriberService {
     /// `None` means the whole page.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] as for [`Self::subscription`], [`ServiceError::Invalid`] for monitors of another page.
+    /// [`ServiceError::NotFound`] as for [`Self::subscription`], [`ServiceError::Invalid`] for monitors of another
+    /// page.
     pub async fn confirm(&self, page: &Page, link: &str, monitors: Option<&[String]>) -> ServiceResult<Subscriber> {
         let on_page = self.context.monitor_ids(page).await?;
         let monitors = read_monitors(monitors, &on_page).map_err(|rule| ValidationErrors::single("monitors", rule))?;

@@ -150,6 +150,28 @@ fn a_sealed_record_that_was_changed_or_moved_is_damage() {
 }
 
 #[test]
+fn a_sealed_record_of_a_snapshot_is_decoded_with_its_key() {
+    let home = tempfile::tempdir().unwrap();
+    let (key, store, file) = (home.path().join("key"), home.path().join("store"), home.path().join("backup"));
+    write_new_key(&key, false).unwrap();
+    fill(&store, with_keys(&key));
+    let keyring = Keyring::read(&key).unwrap();
+    let (reader, writer) = open(&store, with_keys(&key)).unwrap();
+    let exported = reader.export(&file).unwrap();
+    assert_eq!(verify_snapshot_records(&file, Some(&keyring)), Ok(exported.counts));
+    drop((reader, writer));
+
+    let of = layout::monitor(monitor_id(1));
+    let no_monitor = record::encode_bytes(&of, &[0xff; 9], Some(&keyring)).unwrap();
+    engine(&store).insert(&of, no_monitor.head).unwrap();
+    fs::remove_file(&file).unwrap();
+    let (reader, _writer) = open(&store, with_keys(&key)).unwrap();
+    reader.export(&file).unwrap();
+    assert!(is_damaged(&verify_snapshot_records(&file, Some(&keyring))));
+    assert!(verify_snapshot_records(&file, None).is_ok(), "without the key, the checksum is what can be verified");
+}
+
+#[test]
 fn what_is_measured_stays_in_clear_and_the_list_of_keys_counts_for_nothing() {
     for key in [layout::machine(monitor_id(1)), layout::readings(1), layout::event(1), KEYS_KEY.to_vec()] {
         assert!(!holds_secrets(&key));

@@ -4,12 +4,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parallax_core::page::Page;
+use parallax_core::time::Timestamp;
 
 use super::super::legacy_records::PageOfSchema4;
 use super::super::meta::StoreStateOfSchema1;
 use super::super::sealed_tree::SealedTree;
 use super::crash_harness::survives;
 use super::*;
+use crate::storage::StoredResponse;
+use crate::storage::snapshots::{SnapshotFolder, SnapshotRetention};
 
 /// Creates a store in a folder of its own, with a name that others can be next to.
 fn home() -> (tempfile::TempDir, PathBuf) {
@@ -185,6 +188,42 @@ fn a_damaged_snapshot_is_never_taken_for_a_good_one() {
         assert!(is_damaged(&refused), "round {round}: {refused:?}");
     }
     assert_eq!(everything(&*TestStore::on_disk(&store).reader), before, "the store was not touched");
+}
+
+#[test]
+fn a_snapshot_with_a_record_that_does_not_decode_is_not_the_newest_usable_one() {
+    let (home, store) = home();
+    filled(&store, 3);
+    let mut bench = TestStore::on_disk(&store);
+    let long = StoredResponse { response: vec![7; 3 * record::MAX_PIECE], ..stored_response(1, 900) };
+    bench.write(Op::PutStoredResponse("name".to_owned(), long));
+    let (at, keep) = (Timestamp::from_millis, SnapshotRetention { newest: 9, days: 9 });
+    let (good, taken) = SnapshotFolder::of(&store).take(&*bench.reader, at(1_000), keep).unwrap();
+    assert_eq!(verify_snapshot_records(&good.path, None), Ok(taken.counts), "a split record is put together");
+    drop(bench);
+
+    for (prefix, length) in [("da", 9), ("dr", 3 * record::MAX_PIECE)] {
+        let other = home.path().join(prefix).join("store");
+        copy(&store, &other);
+        copy(&snapshots_folder(&store), &snapshots_folder(&other));
+        let db = engine(&other);
+        let (key, _) = db.scan_prefix(prefix).next().unwrap().unwrap();
+        let no_value = record::encode_bytes(&key, &vec![0xff; length], None).unwrap();
+        for (key, value) in no_value.pieces.into_iter().chain([(key.to_vec(), no_value.head)]) {
+            db.insert(key, value).unwrap();
+        }
+        drop(db);
+        let shelf = SnapshotFolder::of(&other);
+        let reader = TestStore::on_disk(&other).reader;
+        assert!(is_damaged(&reader.verify()), "{prefix}");
+        let (newer, _) = shelf.take(&*reader, at(9_000), keep).unwrap();
+        assert!(verify_snapshot(&newer.path).is_ok(), "its checksums match: {prefix}");
+        assert!(is_damaged(&verify_snapshot_records(&newer.path, None)), "{prefix}");
+        let mut bad = Vec::new();
+        let (newest, counts) = shelf.newest_valid(None, |file, _| bad.push(file.path.clone())).unwrap().unwrap();
+        assert_eq!((newest.path.file_name(), counts), (good.path.file_name(), taken.counts));
+        assert_eq!(bad, [newer.path]);
+    }
 }
 
 #[test]

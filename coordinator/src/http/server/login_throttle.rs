@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use parallax_core::rate_limit::KeyedRateLimit;
 use parallax_core::time::Timestamp;
 
-use super::server::client_ip::{ClientIp, address_key, network_key};
+use super::client_ip::{ClientIp, address_key, network_key};
 
 /// Wrong attempts per minute and address.
 const MAX_PER_ADDRESS: u32 = 10;
@@ -24,7 +24,7 @@ const MAX_FORWARDED: u32 = 240;
 
 /// Counts of login attempts.
 #[derive(Debug)]
-pub(super) struct LoginThrottle {
+pub(in crate::http) struct LoginThrottle {
     addresses: KeyedRateLimit<u128>,
     networks: KeyedRateLimit<u128>,
     pages: KeyedRateLimit<u128>,
@@ -34,7 +34,7 @@ pub(super) struct LoginThrottle {
 /// Login attempt that has been counted.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct LoginAttempt {
+pub(in crate::http) struct LoginAttempt {
     address: Option<IpAddr>,
     /// True if a proxy reported the address.
     is_forwarded: bool,
@@ -43,7 +43,7 @@ pub(super) struct LoginAttempt {
 }
 
 impl LoginThrottle {
-    pub(super) const fn new() -> Self {
+    pub(in crate::http) const fn new() -> Self {
         Self {
             addresses: KeyedRateLimit::new(MAX_PER_ADDRESS),
             networks: KeyedRateLimit::new(MAX_PER_NETWORK),
@@ -57,9 +57,14 @@ impl LoginThrottle {
     ///
     /// # Errors
     /// Seconds until the next attempt is allowed.
-    pub(super) fn begin(&self, visitor: Option<ClientIp>, page: u128, now: Timestamp) -> Result<LoginAttempt, u32> {
+    pub(in crate::http) fn begin(
+        &self,
+        visitor: Option<ClientIp>,
+        page: u128,
+        now: Timestamp,
+    ) -> Result<LoginAttempt, u32> {
         let address = visitor.map(|visitor| visitor.address);
-        let is_told = visitor.is_some_and(|visitor| visitor.is_forwarded);
+        let is_forwarded = visitor.is_some_and(|visitor| visitor.is_forwarded);
         let of_page = self.pages.peek(page, now);
         let is_fresh = match address {
             None => false,
@@ -75,7 +80,7 @@ impl LoginThrottle {
         if !of_page.allowed && !is_fresh {
             return Err(of_page.reset_seconds);
         }
-        if is_told {
+        if is_forwarded {
             self.forwarded.admit_many(page, 1, now).map_err(|found| found.reset_seconds)?;
         }
         if let Some(address) = address {
@@ -88,19 +93,19 @@ impl LoginThrottle {
         }
         // A client without failed attempts may exceed the limit of the page; the attempt is counted and allowed.
         let _ = self.pages.admit_many(page, 1, now);
-        Ok(LoginAttempt { address, is_forwarded: is_told, page, at: now })
+        Ok(LoginAttempt { address, is_forwarded, page, at: now })
     }
 
     /// Refunds an attempt that was right or was not verified.
-    pub(super) fn refund(&self, tried: LoginAttempt) {
-        if let Some(address) = tried.address {
-            self.addresses.refund(address_key(address), tried.at);
-            self.networks.refund(network_key(address), tried.at);
+    pub(in crate::http) fn refund(&self, attempt: LoginAttempt) {
+        if let Some(address) = attempt.address {
+            self.addresses.refund(address_key(address), attempt.at);
+            self.networks.refund(network_key(address), attempt.at);
         }
-        if tried.is_forwarded {
-            self.forwarded.refund(tried.page, tried.at);
+        if attempt.is_forwarded {
+            self.forwarded.refund(attempt.page, attempt.at);
         }
-        self.pages.refund(tried.page, tried.at);
+        self.pages.refund(attempt.page, attempt.at);
     }
 }
 
@@ -120,8 +125,8 @@ mod tests {
     fn a_place_has_ten_and_a_right_one_does_not_count() {
         let tries = LoginThrottle::new();
         for _ in 0..30 {
-            let tried = tries.begin(peer("192.0.2.1"), 1, NOW).unwrap();
-            tries.refund(tried);
+            let attempt = tries.begin(peer("192.0.2.1"), 1, NOW).unwrap();
+            tries.refund(attempt);
         }
         for _ in 0..MAX_PER_ADDRESS - 1 {
             tries.begin(peer("192.0.2.1"), 1, NOW).map(drop).unwrap();
@@ -166,20 +171,20 @@ mod tests {
 
     #[test]
     fn one_behind_a_proxy_holds_up_nobody_and_many_made_up_ones_are_bounded() {
-        let told =
+        let forwarded =
             |n: u32| Some(ClientIp { address: IpAddr::from([10, (n >> 8) as u8, n as u8, 1]), is_forwarded: true });
         let tries = LoginThrottle::new();
         for _ in 0..MAX_PER_ADDRESS {
-            tries.begin(told(0), 1, NOW).map(drop).unwrap();
+            tries.begin(forwarded(0), 1, NOW).map(drop).unwrap();
         }
-        assert_eq!(tries.begin(told(0), 1, NOW).map(drop), Err(60));
+        assert_eq!(tries.begin(forwarded(0), 1, NOW).map(drop), Err(60));
         for n in 1..=MAX_FORWARDED - MAX_PER_ADDRESS {
-            tries.begin(told(n), 1, NOW).map(drop).unwrap();
+            tries.begin(forwarded(n), 1, NOW).map(drop).unwrap();
         }
-        assert_eq!(tries.begin(told(999), 1, NOW).map(drop), Err(60));
-        tries.begin(told(999), 2, NOW).map(drop).unwrap();
+        assert_eq!(tries.begin(forwarded(999), 1, NOW).map(drop), Err(60));
+        tries.begin(forwarded(999), 2, NOW).map(drop).unwrap();
         tries.begin(peer("198.51.100.1"), 1, NOW).map(drop).unwrap();
-        let right = tries.begin(told(998), 3, NOW).unwrap();
+        let right = tries.begin(forwarded(998), 3, NOW).unwrap();
         tries.refund(right);
         assert_eq!(tries.forwarded.peek(3, NOW).remaining, MAX_FORWARDED);
     }
