@@ -262,8 +262,8 @@ impl HttpResponse {
         }
     }
 
-    /// Serializes status line and headers (RFC 9112, sections 4 and 5) with the content length, but without the date,
-    /// which is added when the response is sent.
+    /// Serializes status line and headers (RFC 9112, sections 4 and 5) without content length and date, which are added
+    /// when the response is sent.
     pub(super) fn head(&self) -> Bytes {
         let reason = self.status.canonical_reason().unwrap_or_default();
         let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status.as_str()).into_bytes();
@@ -272,9 +272,6 @@ impl HttpResponse {
             head.extend_from_slice(b": ");
             head.extend_from_slice(value.as_bytes());
             head.extend_from_slice(b"\r\n");
-        }
-        if self.status != StatusCode::NOT_MODIFIED {
-            head.extend_from_slice(format!("content-length: {}\r\n", self.body.len()).as_bytes());
         }
         head.into()
     }

@@ -43,7 +43,7 @@ use crate::service::tests::{World, world};
 /// Test client that calls the handlers directly, with one key of each kind.
 pub(super) struct TestClient {
     pub(super) world: World,
-    context: Arc<HttpContext>,
+    pub(super) context: Arc<HttpContext>,
     table: Arc<RouteTable>,
     pub(super) write_key: String,
     pub(super) read_key: String,

@@ -1,8 +1,13 @@
 //! MCP server (Model Context Protocol): the API's operations as tools, on one endpoint for four protocol versions.
 //!
 //! The server is stateless: no sessions, no event stream to the client. Clients of versions up to 2025-11-25 send
-//! `initialize` and may send batches (defined in 2025-03-26, but accepted from all such clients). From 2026-07-28 on
-//! each request is self-contained.
+//! `initialize` and may send batches (defined in 2025-03-26, but accepted from all such clients). From 2026-07-28 on each
+//! request is self-contained.
+//!
+//! The official SDK (`rmcp`) is not used. As of 3.11.0 it has the four versions, stateless HTTP and a limit of the body,
+//! but no batches since 0.6.2, so there is nothing to count per message of a POST. A body that can't be parsed, is too
+//! long or has another media type is refused with plain text instead of a JSON-RPC error; clients must accept both JSON
+//! and event streams; and a handler can't set the HTTP status of an error or headers such as `ratelimit-remaining`.
 
 mod api_tools;
 mod batch;

@@ -67,6 +67,10 @@ where
         if request.method() == Method::OPTIONS && request.uri().path() == "*" {
             return Some(HttpResponse::empty(StatusCode::NO_CONTENT).with(ALLOW, SERVER_METHODS));
         }
+        // Requests for a tunnel name only a host; warp panics without a path.
+        if request.uri().path_and_query().is_none() {
+            return Some(ApiError::NoRoute.into_response());
+        }
         let challenge_or_redirect = match &self.mode {
             ListenerMode::PlainWithTls { challenges, redirect } => {
                 https_redirect::plain_response(&self.context, challenges, *redirect, request)

@@ -1,11 +1,17 @@
 //! Fast path of HTTP/1.1 connections: serves cached public documents as rendered bytes, headers included, without
 //! hyper. The first request that it can't serve hands the connection over to hyper, with all bytes already read.
+//!
+//! It exists for its measured gain (tests/FIGURES.md): on 64 connections, a page took 8.6 to 10.2 µs of CPU instead of
+//! hyper's 12.7, and a 304 took 8.0 instead of 14.6; a page costs about as much as a file served by nginx. A client can't
+//! tell both paths apart: `comparison` sends the same bytes to both, and whatever differs is left to hyper.
 
 use std::cell::RefCell;
+use std::fmt::Write;
 use std::io;
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
+use ::http::StatusCode;
 use ::http::header::STRICT_TRANSPORT_SECURITY;
 use bytes::{Buf, BytesMut};
 use futures_util::future::BoxFuture;
@@ -124,7 +130,8 @@ async fn await_rendering<S>(
         .map_err(|_| RenderedResponse::from(&request_timeout::timeout_error().into_response()))
 }
 
-/// Sends a response with the current date, header and body in one write.
+/// Sends a response with its length and the current date, header and body in one write. The order of headers is
+/// hyper's.
 async fn send<I>(io: &mut I, response: RenderedResponse, now: Timestamp, closes: bool, is_tls: bool) -> io::Result<()>
 where
     I: AsyncWrite + Unpin,
@@ -139,6 +146,12 @@ where
     }
     if closes {
         head.extend_from_slice(b"connection: close\r\n");
+    }
+    if response.status != StatusCode::NOT_MODIFIED {
+        head.extend_from_slice(b"content-length: ");
+        // Writing to memory does not fail.
+        let _ = write!(head, "{}", response.body.len());
+        head.extend_from_slice(b"\r\n");
     }
     head.extend_from_slice(b"date: ");
     put_date(&mut head, now);
@@ -161,6 +174,9 @@ fn put_date(head: &mut BytesMut, now: Timestamp) {
         head.extend_from_slice(date.as_bytes());
     });
 }
+
+#[cfg(test)]
+mod comparison;
 
 #[cfg(test)]
 mod tests {

@@ -32,9 +32,22 @@ pub(super) async fn serve<S, I>(
     S::Future: Send,
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    if !fast_path::serve(&mut io, limits, &client).await {
-        return;
+    if fast_path::serve(&mut io, limits, &client).await {
+        serve_with_hyper(io, limits, client, watcher).await;
     }
+}
+
+/// Serves a connection without the fast path.
+pub(super) async fn serve_with_hyper<S, I>(
+    io: WriteTimeoutStream<I>,
+    limits: ServerLimits,
+    client: Arc<HttpConnection<S>>,
+    watcher: Watcher,
+) where
+    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible> + Send + Sync + 'static,
+    S::Future: Send,
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let served = service_fn(move |request| {
         let client = Arc::clone(&client);
         async move { client.handle(request).await }
@@ -43,6 +56,8 @@ pub(super) async fn serve<S, I>(
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .max_buf_size(MAX_HEADER_BYTES)
+        // Exact, while the limit of the buffer depends on the parts in which a header section arrives.
+        .max_header_size(MAX_HEADER_BYTES)
         .max_headers(MAX_HEADERS)
         .serve_connection(TokioIo::new(io), served);
     if let Err(error) = watcher.watch(connection).await {

@@ -31,11 +31,11 @@ const MAX_HOST: usize = 260;
 /// Bytes of all cached response heads; a head beyond that is built for each request.
 const MAX_HEAD_BYTES: usize = 4 << 20;
 
-/// A rendered response, complete except for its date.
+/// A rendered response, complete except for its length and date.
 #[derive(Debug)]
 pub(in crate::http) struct RenderedResponse {
     pub(super) status: StatusCode,
-    /// Status line and headers, each with its line ending.
+    /// Status line and headers, each with its line ending, except for those that each sending adds.
     pub(in crate::http) head: Bytes,
     pub(in crate::http) body: Bytes,
 }
@@ -84,10 +84,8 @@ struct IndexedResponse {
 /// Response heads for one document.
 #[derive(Debug)]
 struct ResponseHeads {
-    /// The document's tag.
+    /// The document's tag; documents with the same tag may differ in their time of writing and their length.
     tag: String,
-    /// Sizes of the bodies: documents with the same tag may differ in their time of writing.
-    sizes: [usize; 2],
     brotli: HeadPair,
     gzip: HeadPair,
     /// Bytes of these heads, which are released with them, and the total of all heads.
@@ -96,10 +94,9 @@ struct ResponseHeads {
 }
 
 impl ResponseHeads {
-    fn new(tag: &str, sizes: [usize; 2], taken: &Arc<AtomicUsize>) -> Self {
+    fn new(tag: &str, taken: &Arc<AtomicUsize>) -> Self {
         Self {
             tag: tag.to_owned(),
-            sizes,
             brotli: HeadPair::default(),
             gzip: HeadPair::default(),
             own: AtomicUsize::new(0),
@@ -141,10 +138,9 @@ impl IndexedResponse {
         encoding: Encoding,
         is_unchanged: bool,
     ) -> Option<RenderedResponse> {
-        let sizes = [document.brotli.len(), document.gzip.len()];
-        let held = self.heads.load_full().filter(|heads| heads.tag == document.tag && heads.sizes == sizes);
+        let held = self.heads.load_full().filter(|heads| heads.tag == document.tag);
         let heads = held.unwrap_or_else(|| {
-            let heads = Arc::new(ResponseHeads::new(&document.tag, sizes, &index.head_bytes));
+            let heads = Arc::new(ResponseHeads::new(&document.tag, &index.head_bytes));
             self.heads.store(Some(Arc::clone(&heads)));
             heads
         });
@@ -297,7 +293,7 @@ mod tests {
     #[test]
     fn heads_are_bounded_in_bytes_and_release_them() {
         let taken = Arc::default();
-        let [first, second] = ["a", "b"].map(|tag| ResponseHeads::new(tag, [0; 2], &taken));
+        let [first, second] = ["a", "b"].map(|tag| ResponseHeads::new(tag, &taken));
         assert!(first.reserve(MAX_HEAD_BYTES - 10) && second.reserve(10));
         assert!(!second.reserve(1) && !first.reserve(usize::MAX));
         drop(first);

@@ -55,6 +55,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
         if self.unread_bytes.is_empty() {
             // Frees its memory.
             self.unread_bytes = Bytes::new();
+            if buffer.remaining() > 0 {
+                // Bytes that have arrived since are added, so that hyper reads the same parts as if it had read all of
+                // them. A closed connection is noticed by the next read.
+                let _ = Pin::new(&mut self.stream).poll_read(cx, buffer);
+            }
         }
         Poll::Ready(Ok(()))
     }
