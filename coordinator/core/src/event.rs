@@ -185,7 +185,7 @@ pub struct ProbeRequest {
 /// Response to an [`ProbeRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeResponse {
-    /// Observation of the check, preceded by [`ProbeOutcome::Pending`] if it takes long.
+    /// Observation of the check, preceded by [`ProbeOutcome::Pending`](crate::observation::ProbeOutcome::Pending) if it takes long.
     Observed(Observation),
     /// The vantage is not connected, did not respond in time, or refused.
     NoResponse,
