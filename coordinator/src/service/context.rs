@@ -1,4 +1,4 @@
-//! What all services share: the store, the clock, the settings, and the way to commit a change.
+//! Context that all services share: store, clock, settings, and the commit of a change.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
