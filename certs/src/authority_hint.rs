@@ -1,7 +1,6 @@
 //! The `certificate_authorities` extension (RFC 8446, 4.2.4): a client names the authorities that it trusts,
 //! so that a coordinator with two certificates presents one that the client can verify.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rustls::DistinguishedName;
@@ -15,12 +14,7 @@ const NAME: [u8; 11] = [0x31, 0x49, 0x30, 0x47, 0x06, 0x03, 0x55, 0x04, 0x03, 0x
 /// Returns the name for an authority in the extension: the SHA-256 of its public key in hexadecimal. A
 /// joining host knows nothing else about it, so a token is enough to request the right certificate.
 pub(crate) fn hint_name(key_hash: &[u8; 32]) -> DistinguishedName {
-    let mut hex = String::with_capacity(64);
-    for byte in key_hash {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    DistinguishedName::in_sequence(&[NAME.as_slice(), hex.as_bytes()].concat())
+    DistinguishedName::in_sequence(&[NAME.as_slice(), hex::encode(key_hash).as_bytes()].concat())
 }
 
 /// Presents the first certificate of an authority that the client names, or else the first of all.

@@ -84,7 +84,7 @@ impl CertificateSerial {
 
 impl fmt::Display for CertificateSerial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(self.0))
     }
 }
 

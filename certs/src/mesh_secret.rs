@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 
 use crate::error::CertsError;
 use crate::files::{read_secret, write_secret};
-use crate::token::{hex, unhex};
 
 /// The file in the data folder.
 const FILE: &str = "mesh-secret";
@@ -35,10 +34,12 @@ impl MeshSecret {
         let path = folder.join(FILE);
         if let Some(text) = read_secret(&path)? {
             let rule = "is not 64 hexadecimal digits; delete it to create a new one";
-            return unhex(text.trim_end()).map(Self).ok_or(CertsError::InvalidFile { path, rule });
+            return hex::FromHex::from_hex(text.trim_end())
+                .map(Self)
+                .map_err(|_| CertsError::InvalidFile { path, rule });
         }
         let fresh = Self::random()?;
-        write_secret(&path, &format!("{}\n", hex(&fresh.0)))?;
+        write_secret(&path, &format!("{}\n", hex::encode(fresh.0)))?;
         Ok(fresh)
     }
 

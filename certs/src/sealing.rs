@@ -19,7 +19,6 @@ use sha2::{Digest, Sha256};
 
 use crate::error::CertsError;
 use crate::files::{read_secret, write_secret};
-use crate::token::hex;
 
 /// Bytes of a nonce.
 const NONCE: usize = 24;
@@ -54,7 +53,7 @@ impl KeyId {
 
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        f.write_str(&hex::encode(self.0))
     }
 }
 

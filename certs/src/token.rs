@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hex::FromHex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -31,9 +32,9 @@ impl FromStr for JoinTokenId {
     type Err = CertsError;
 
     fn from_str(text: &str) -> Result<Self, CertsError> {
-        unhex(text)
+        FromHex::from_hex(text)
             .map(|bytes| Self(u128::from_be_bytes(bytes)))
-            .ok_or(CertsError::Token("its id must be 32 hexadecimal digits"))
+            .map_err(|_| CertsError::Token("its id must be 32 hexadecimal digits"))
     }
 }
 
@@ -115,7 +116,7 @@ impl JoinToken {
     /// Returns the text to hand over, secret included: shown once, never stored.
     #[must_use]
     pub fn expose(&self) -> String {
-        format!("{}.{}.{}", self.id, hex(&self.secret.0), hex(&self.authority))
+        format!("{}.{}.{}", self.id, hex::encode(self.secret.0), hex::encode(self.authority))
     }
 }
 
@@ -135,9 +136,10 @@ impl FromStr for JoinToken {
         Ok(Self {
             id: id.parse()?,
             secret: JoinTokenSecret(
-                unhex(secret).ok_or(CertsError::Token("its secret must be 32 hexadecimal digits"))?,
+                FromHex::from_hex(secret).map_err(|_| CertsError::Token("its secret must be 32 hexadecimal digits"))?,
             ),
-            authority: unhex(authority).ok_or(CertsError::Token("its key hash must be 64 hexadecimal digits"))?,
+            authority: FromHex::from_hex(authority)
+                .map_err(|_| CertsError::Token("its key hash must be 64 hexadecimal digits"))?,
         })
     }
 }
@@ -146,21 +148,6 @@ impl fmt::Debug for JoinToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinToken").field("id", &self.id).finish_non_exhaustive()
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut out = [0; N];
-    for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(out)
 }
 
 #[cfg(test)]
@@ -190,8 +177,8 @@ mod tests {
     fn a_token_tells_no_secret_when_printed_for_debugging() {
         let token = JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap();
         let debug = format!("{token:?} {:?} {:?}", token.secret, token.secret.hash());
-        assert!(!debug.contains(&hex(token.secret.expose())));
-        assert!(!debug.contains(&hex(&token.secret.hash().0)));
+        assert!(!debug.contains(&hex::encode(token.secret.expose())));
+        assert!(!debug.contains(&hex::encode(token.secret.hash().0)));
     }
 
     #[test]

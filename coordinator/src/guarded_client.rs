@@ -11,8 +11,8 @@
 //! because a pooled one would not ask the guard again. Redirects are responses, and no proxy is read from the
 //! environment.
 //!
-//! hyper buffers a response head up to a fixed limit of 408 KiB. One over 64 KiB is refused once it is complete; one
-//! that stays incomplete between the two limits ends as a timeout.
+//! hyper buffers a response head up to a fixed limit of 408 KiB. One over 64 KiB is refused once it is complete.
+//! A head between the two limits without an end is a timeout.
 
 use std::error::Error as _;
 use std::io;

@@ -7,9 +7,9 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 /// Reads a field at the end of a record, with its default if an older record ends before it.
 ///
-/// Only a record that ends exactly where the field begins gives the default. A record that ends within the field, or
-/// whose bytes are not a value of its type, is an error. A newer record that was cut exactly between two fields can't
-/// be distinguished from an older one; the checksum that the store keeps of every record excludes that.
+/// Only a record that ends exactly where the field begins gives the default. A record that ends within the field is an
+/// error, as are bytes that are no value of its type. A newer record that was cut exactly between two fields can't be
+/// distinguished from an older one; the checksum that the store keeps of every record excludes that.
 ///
 /// Fields of a type that is itself the last field of a record may grow in the same way: each new one needs this too.
 pub(crate) fn or_default<'de, D, T>(from: D) -> Result<T, D::Error>

@@ -117,8 +117,8 @@ impl MemberStore {
         let held = self.authorities();
         Ok(RotationProgress {
             phase,
-            signing: hex(held.signing().key_hash()),
-            other: held.other_trusted().map(|other| hex(other.key_hash())),
+            signing: hex::encode(held.signing().key_hash()),
+            other: held.other_trusted().map(|other| hex::encode(other.key_hash())),
             agents,
             not_ready: if phase == RotationPhase::Stable { Vec::new() } else { waiting },
         })
@@ -160,8 +160,4 @@ fn uses_signing(held: &HeldCredentials, authorities: &AuthorityStore) -> bool {
 fn first_names(mut names: Vec<String>) -> Vec<String> {
     names.truncate(MAX_NAMED);
     names
-}
-
-fn hex(hash: [u8; 32]) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

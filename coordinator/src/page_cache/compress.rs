@@ -1,6 +1,5 @@
 //! Compressed documents: encoded with brotli and gzip, and identified by an entity tag.
 
-use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -95,12 +94,7 @@ impl CompressedDocument {
 }
 
 fn tag(text: &[u8]) -> String {
-    let mut tag = String::from("W/\"");
-    for byte in Sha256::digest(text).iter().take(12) {
-        let _ = write!(tag, "{byte:02x}");
-    }
-    tag.push('"');
-    tag
+    format!("W/\"{}\"", hex::encode(&Sha256::digest(text)[..12]))
 }
 
 #[cfg(test)]

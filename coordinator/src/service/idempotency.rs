@@ -93,8 +93,7 @@ impl IdempotencyKey {
             fingerprint.update(part.len().to_be_bytes());
             fingerprint.update(part);
         }
-        let value: [u8; 32] = Sha256::digest(value.as_bytes()).into();
-        let name = value.iter().fold(format!("{key}/"), |name, byte| name + &format!("{byte:02x}"));
+        let name = format!("{key}/{}", hex::encode(Sha256::digest(value.as_bytes())));
         Self { name, fingerprint: fingerprint.finalize().into() }
     }
 }

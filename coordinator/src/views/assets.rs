@@ -81,8 +81,7 @@ pub fn icon() -> &'static str {
 }
 
 fn asset(stem: &str, ending: &str, media: &'static str, text: &'static str) -> Asset {
-    let hash = Sha256::digest(text.as_bytes());
-    let short: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let short = hex::encode(&Sha256::digest(text.as_bytes())[..6]);
     Asset { name: format!("{stem}-{short}.{ending}"), media, text }
 }
 

@@ -3,8 +3,6 @@
 mod font;
 mod preview_image;
 
-use std::fmt::Write;
-
 use parallax_core::headline::Indicator;
 use parallax_core::page::Page;
 use parallax_core::page_view::{HISTORY_DAYS, IncidentView, MonitorView, PageView, TimeRange};
@@ -80,11 +78,7 @@ impl PreviewContent {
             content.push('\n');
             content += words;
         }
-        Sha256::digest(content.as_bytes()).iter().take(6).fold(String::new(), |mut key, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(key, "{byte:02x}");
-            key
-        })
+        hex::encode(&Sha256::digest(content.as_bytes())[..6])
     }
 }
 

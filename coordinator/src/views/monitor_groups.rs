@@ -98,8 +98,7 @@ fn incident_starts(view: &MonitorView, page_view: &PageView) -> Vec<Timestamp> {
 
 /// Hash of the name: a name may contain anything, an id no spaces.
 fn element_id(name: &str) -> String {
-    let digest = Sha256::digest(name.as_bytes());
-    digest.iter().take(4).fold("g".to_owned(), |id, byte| format!("{id}{byte:02x}"))
+    format!("g{}", hex::encode(&Sha256::digest(name.as_bytes())[..4]))
 }
 
 #[cfg(test)]

@@ -93,8 +93,8 @@ impl AdmittedAddresses {
     }
 
     /// Returns the address for an HTTP client that connects by itself: the only one that this host has a route
-    /// to, or of several the first that accepts a connection, which is closed again. A later connection to it
-    /// that fails is a [`DialError::from_connect`].
+    /// to, or of several the first that accepts a connection, which is closed again. If a later
+    /// connection to it fails, its error is a [`DialError::from_connect`].
     ///
     /// # Errors
     /// This host's fault, if it has a route to none of them; otherwise as [`Self::connect`].

@@ -80,9 +80,12 @@ fn hello(host: &Host) -> Option<Vec<u8>> {
     let mut shares = Vec::new();
     let mut base = [0; 32];
     base[0] = 9;
-    for (group, key) in
-        [(X25519, Some(base.to_vec())), (P256, hex(P256_BASE)), (P384, hex(P384_BASE)), (P521, hex(P521_BASE))]
-    {
+    for (group, key) in [
+        (X25519, Some(base.to_vec())),
+        (P256, hex::decode(P256_BASE).ok()),
+        (P384, hex::decode(P384_BASE).ok()),
+        (P521, hex::decode(P521_BASE).ok()),
+    ] {
         shares.extend(group.to_be_bytes());
         shares.extend(with_length::<2>(&key?)?);
     }
@@ -122,11 +125,6 @@ fn with_length<const BYTES: usize>(data: &[u8]) -> Option<Vec<u8>> {
     let length = u32::try_from(data.len()).ok()?.to_be_bytes();
     let (over, length) = length.split_at(4_usize.checked_sub(BYTES)?);
     over.iter().all(|byte| *byte == 0).then(|| [length, data].concat())
-}
-
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.chars().map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect::<Option<_>>()?;
-    Some(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect())
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -96,7 +96,7 @@ pub struct Picture {
 impl Picture {
     /// Digest as used in URLs: 32 lower-case hexadecimal digits.
     pub fn hex(&self) -> String {
-        self.digest.iter().fold(String::with_capacity(32), |text, byte| text + &format!("{byte:02x}"))
+        hex::encode(self.digest)
     }
 }
 

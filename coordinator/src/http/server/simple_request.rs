@@ -42,8 +42,8 @@ impl SimpleRequest<'_> {
     }
 }
 
-/// Parses the buffered bytes as a request and looks it up. Returns the result, the length of its header section, and
-/// whether the connection closes after it; `None` if the fast path can't serve it.
+/// Parses the buffered bytes as a request and looks it up. Returns the result, the length of its header section, and if
+/// the connection closes after it; `None` if the fast path can't serve it.
 pub(in crate::http) fn look_up<T>(
     held: &[u8],
     look: impl FnOnce(&SimpleRequest<'_>) -> Option<T>,

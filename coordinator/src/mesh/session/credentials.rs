@@ -1,7 +1,6 @@
 //! An agent's credentials: certificate renewal over the live connection, and notification of changed authorities.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -76,7 +75,7 @@ impl SessionCertificates {
             CertificateStatus::NewerThanRecord => {
                 if let Some(omitted) = hub.logs.admit((Some(agent.id), "certificate ahead")) {
                     warn!(
-                        agent = %agent.id, name = agent.name, serial = %Hex(&held.serial), omitted,
+                        agent = %agent.id, name = agent.name, serial = %hex::encode(&held.serial), omitted,
                         "the agent's certificate is newer than its record, so the store was restored from an older backup; it is accepted as the newest",
                     );
                 }
@@ -179,7 +178,7 @@ impl Session {
             if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "renewal refused")) {
                 warn!(
                     agent = %self.agent.id, name = self.agent.name, remote = %self.connection.remote_address(),
-                    serial = %Hex(&by.serial), omitted,
+                    serial = %hex::encode(&by.serial), omitted,
                     "renewal refused: this certificate was replaced by another; the identity was copied, or the agent's folder was restored from a backup",
                 );
             }
@@ -205,15 +204,6 @@ pub(super) async fn wait_until_expired(hub: &Hub, ends: &AtomicI64) {
     let mut tick = interval(Duration::from_secs(1));
     while hub.clock.now() < Timestamp::from_millis(ends.load(Ordering::Acquire)) {
         tick.tick().await;
-    }
-}
-
-/// A serial number in hex, as shown to people.
-struct Hex<'a>(&'a [u8]);
-
-impl fmt::Display for Hex<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

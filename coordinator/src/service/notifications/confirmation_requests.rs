@@ -21,10 +21,5 @@ impl ServiceContext {
 
 /// The key under which an address's last confirmation request is stored, for all pages.
 pub(super) fn request_key(address: &SubscriberAddress) -> String {
-    format!("asked/{}", hex(&Sha256::digest(address.mailbox_key())))
-}
-
-/// Formats bytes in hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("asked/{}", hex::encode(Sha256::digest(address.mailbox_key())))
 }

@@ -169,7 +169,7 @@ impl PageAccessService {
     }
 
     fn write_link(&self, page: &Page, email: &str, asking: &SignInRequest, batch: &mut Batch) {
-        let (now, token) = (self.context.now(), hex(&rand::random::<[u8; 16]>()));
+        let (now, token) = (self.context.now(), hex::encode(rand::random::<[u8; 16]>()));
         let expires_at = now + LINK_LIFE;
         let meant = LinkTarget { page: page.id.to_string(), email: email.to_owned(), to: asking.redirect_to.clone() };
         let link = StoredResponse {
@@ -244,9 +244,5 @@ fn is_unexpired(link: &StoredResponse, now: Timestamp) -> bool {
 
 /// The key under which a link is stored: only a hash of its token.
 fn link_key(token: &str) -> String {
-    format!("sign-in/{}", hex(&Sha256::digest(token)))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("sign-in/{}", hex::encode(Sha256::digest(token)))
 }

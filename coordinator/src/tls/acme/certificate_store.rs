@@ -100,8 +100,7 @@ impl CertificateStore {
 
     fn account_path(&self, directory: &str) -> PathBuf {
         let digest = ring::digest::digest(&ring::digest::SHA256, directory.as_bytes());
-        let short: String = digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        self.0.join(format!("account-{short}.json"))
+        self.0.join(format!("account-{}.json", hex::encode(&digest.as_ref()[..8])))
     }
 
     /// Path of a certificate; `None` for an invalid host name, which might lead out of the folder.

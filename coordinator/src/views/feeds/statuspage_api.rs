@@ -4,7 +4,6 @@
 mod mapping;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use parallax_core::id::MonitorId;
 use parallax_core::incident::IncidentKind;
@@ -324,10 +323,6 @@ fn group_component(
 
 /// A group has no record, so its id is derived from the page and its name.
 fn group_id(page_view: &PageView, name: &str) -> String {
-    let mut id = String::from("grp_");
-    for byte in Sha256::digest(format!("{}\n{name}", page_view.page.id).as_bytes()).iter().take(13) {
-        // Writing to a string does not fail.
-        let _ = write!(id, "{byte:02x}");
-    }
-    id
+    let digest = Sha256::digest(format!("{}\n{name}", page_view.page.id).as_bytes());
+    format!("grp_{}", hex::encode(&digest[..13]))
 }

@@ -31,7 +31,7 @@ use self::request::{NewSubscriber, subscriber_after_request};
 use crate::notify::render;
 use crate::service::context::ServiceContext;
 use crate::service::notifications::confirmation_limits::{ConfirmationLimits, UnconfirmedAddress};
-use crate::service::notifications::confirmation_requests::{hex, request_key};
+use crate::service::notifications::confirmation_requests::request_key;
 use crate::service::{ServiceError, ServiceResult};
 use crate::storage::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
 

@@ -7,7 +7,7 @@ use parallax_core::subscriber::request::{SubscriberAddress, ValidSubscription};
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::time::Timestamp;
 
-use super::{contact_fingerprint, hex};
+use super::contact_fingerprint;
 use crate::service::destinations::format_secret;
 
 /// Values for a new subscriber, whether used or not.
@@ -26,7 +26,7 @@ impl NewSubscriber {
             by_owner,
             token: rand::random(),
             secret: format_secret(rand::random()),
-            challenge: hex(&rand::random::<[u8; 16]>()),
+            challenge: hex::encode(rand::random::<[u8; 16]>()),
         }
     }
 
@@ -55,7 +55,7 @@ impl NewSubscriber {
 
     pub(super) fn link(&self) -> String {
         let id = self.id.to_string();
-        format!("{}{}", id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default(), hex(&self.token))
+        format!("{}{}", id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default(), hex::encode(self.token))
     }
 }
 
