@@ -53,9 +53,7 @@ fn main() -> Result<(), Failure> {
     }
     prepare_templates(Path::new("templates"), &output.join("templates"))?;
     let assets = Path::new("assets");
-    for folder in ["", "site", "reference"] {
-        refuse_unlisted(assets, folder)?;
-    }
+    refuse_unlisted(assets, assets)?;
     prepare_assets(assets, &output.join("assets"))
 }
 
@@ -64,14 +62,17 @@ fn empty(folder: &Path) -> Result<(), Failure> {
     if folder.exists() { Ok(fs::remove_dir_all(folder)?) } else { Ok(()) }
 }
 
-/// Refuses a style sheet or script in a folder of the assets that no list above names: it would reach no page.
-fn refuse_unlisted(assets: &Path, folder: &str) -> Result<(), Failure> {
+/// Refuses a style sheet or script in a folder of the assets or its subfolders that no list above names: it would reach
+/// no page.
+fn refuse_unlisted(assets: &Path, folder: &Path) -> Result<(), Failure> {
     let scripts = SCRIPTS.iter().flat_map(|(_, parts)| parts.iter());
     let listed: Vec<PathBuf> =
         SITE.iter().chain(&REFERENCE).chain(&WIDGET).chain(scripts).map(|part| assets.join(part)).collect();
-    for entry in fs::read_dir(assets.join(folder))? {
+    for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|it| it == "css" || it == "js") && !listed.contains(&path) {
+        if path.is_dir() {
+            refuse_unlisted(assets, &path)?;
+        } else if path.extension().is_some_and(|it| it == "css" || it == "js") && !listed.contains(&path) {
             return Err(format!("{}: name it in a list of build.rs", path.display()).into());
         }
     }

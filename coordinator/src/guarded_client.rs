@@ -31,7 +31,8 @@ use rustls_pki_types::CertificateDer;
 use tokio::time::{Instant, timeout_at};
 use url::{Position, Url};
 
-/// Time limit of a connection and its TLS handshake. A caller's deadline may end them earlier.
+/// Time limit of the race of addresses, and again of the connection with its TLS handshake. A caller's deadline may end
+/// them earlier.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a response head in bytes.
 const MAX_HEAD: usize = 64 * 1024;
@@ -146,7 +147,7 @@ impl GuardedClient {
     ) -> Result<GuardedResponse, GuardedClientError> {
         let (host, port) = target(request.url)?;
         let admitted = self.guard.admit(&host, port, self.mode, deadline).await?;
-        let address = admitted.select(deadline).await?;
+        let address = admitted.select(deadline.min(Instant::now() + CONNECT_TIMEOUT)).await?;
         let request = build(request, &host, address)?;
         let sending = SELECTED_ADDRESS.scope(address, self.http.execute(request));
         let response = match timeout_at(deadline, sending).await {

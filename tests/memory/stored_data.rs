@@ -102,9 +102,11 @@ fn an_agents_spool_takes_no_more_than_so_many_times_its_length() {
     });
 }
 
+/// Longest frame of a snapshot that is read.
+const LONGEST_FRAME: usize = 4 << 20;
+
 #[test]
 fn a_snapshot_takes_no_more_than_its_longest_frame() {
-    const LONGEST_FRAME: usize = 4 << 20;
     alone(|| {
         let folder = tempfile::TempDir::new().expect("temporary folder");
         let file = folder.path().join("a.snapshot");
@@ -114,8 +116,64 @@ fn a_snapshot_takes_no_more_than_its_longest_frame() {
             for title in [&b"parallax snapshot 1\n"[..], b""] {
                 std::fs::write(&file, [title, &bytes].concat()).expect("a file can be written");
                 most = most.max(peak_bytes(|| assert!(disk::verify_snapshot(&file).is_err())));
+                most = most.max(peak_bytes(|| assert!(disk::verify_snapshot_records(&file, None).is_err())));
             }
         }
         assert!((LONGEST_FRAME..=LONGEST_FRAME + (1 << 20)).contains(&most), "{most} bytes");
+    });
+}
+
+/// Returns a stored value with a valid checksum; `sum` is that of the key and the whole value.
+fn stored_value(sum: u32, pieces: u16, payload: &[u8]) -> Vec<u8> {
+    [&[1][..], &sum.to_le_bytes(), &pieces.to_be_bytes(), payload].concat()
+}
+
+/// Builds a snapshot of these entries, each in a frame of its own, with valid checksums.
+fn snapshot(entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+    const TITLE: &[u8] = b"parallax snapshot 1\n";
+    let (mut file, mut sum) = (TITLE.to_vec(), crc32c::crc32c(TITLE));
+    let mut frame = |kind: u8, content: &[u8]| {
+        sum = crc32c::crc32c_append(crc32c::crc32c_append(sum, &[kind]), content);
+        let length = u32::try_from(content.len() + 1).expect("it is short");
+        file.extend([&length.to_le_bytes()[..], &sum.to_le_bytes(), &[kind], content].concat());
+    };
+    // The schema, and no files next to the store.
+    frame(0, &[5, 0]);
+    for (key, value) in entries {
+        let of_key = u16::try_from(key.len()).expect("it is short").to_le_bytes();
+        let of_value = u32::try_from(value.len()).expect("it is short").to_le_bytes();
+        frame(1, &[&of_key[..], &of_value, key, value].concat());
+    }
+    frame(2, &postcard::to_stdvec(&(entries.len() as u64)).expect("a number can be encoded"));
+    file
+}
+
+#[test]
+fn a_snapshots_pieces_take_no_more_than_its_longest_frame() {
+    alone(|| {
+        let folder = tempfile::TempDir::new().expect("temporary folder");
+        let file = folder.path().join("a.snapshot");
+        let key = b"da1";
+        // Longer pieces, and more of them, than the store writes: neither is put together.
+        for (pieces, length) in [(8_u16, 3 << 20), (4_000, 1 << 10)] {
+            let piece = vec![0xff; length];
+            let mut sum = crc32c::crc32c(key);
+            let mut entries = Vec::new();
+            for number in 0..pieces {
+                let part = [&b"+"[..], key, &number.to_be_bytes()].concat();
+                sum = crc32c::crc32c_append(sum, &piece);
+                let of_piece = crc32c::crc32c_append(crc32c::crc32c(&part), &piece);
+                entries.push((part, stored_value(of_piece, 0, &piece)));
+            }
+            entries.push((key.to_vec(), stored_value(sum, pieces, &[])));
+            std::fs::write(&file, snapshot(&entries)).expect("a file can be written");
+            drop(entries);
+            let mut refused = String::new();
+            let took = peak_bytes(|| {
+                refused = disk::verify_snapshot_records(&file, None).expect_err("it is refused").to_string();
+            });
+            assert!(refused.contains("is longer than any that is written"), "{refused}");
+            assert!(took <= LONGEST_FRAME + (1 << 20), "{took} bytes for {pieces} pieces of {length}");
+        }
     });
 }

@@ -85,8 +85,9 @@ pub enum RouteCut {
 
 /// Runs `scenario` in its own topology; `test` is the full name of the calling test.
 ///
-/// If no topology can be built, the test is skipped, or fails if `PARALLAX_REQUIRE_NETNS` is 1. Scenarios of one process run
-/// one at a time, since they measure seconds; between processes, `.config/nextest.toml` sees to it.
+/// If no topology can be built, the test is skipped, or fails if `PARALLAX_REQUIRE_NETNS` is 1. Scenarios of one
+/// process run one at a time, since they measure seconds; of several processes, `.config/nextest.toml` runs two side by
+/// side at most.
 pub fn run<F: Future<Output = ()>>(test: &str, scenario: impl FnOnce(Topology) -> F) {
     if let Ok(world) = std::env::var(INNER) {
         let world = serde_json::from_str(&world).expect("the outer run passes the topology");
@@ -207,7 +208,8 @@ impl Topology {
         let router = self.netns_name("r");
         ip(&["netns", "add", &router])?;
         // Replies of the decoy take another route than requests to the target, so reverse-path filters are off.
-        let switches = "for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $f; done; echo 1 > /proc/sys/net/ipv4/ip_forward";
+        let switches = "for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $f; done; \
+                        echo 1 > /proc/sys/net/ipv4/ip_forward";
         ip(&["netns", "exec", &router, "sh", "-c", switches])?;
         ip_batch(&router, "link set lo up")?;
         self.attach("c", &self.netns_name("c"), COORDINATOR)?;

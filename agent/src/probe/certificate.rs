@@ -135,7 +135,7 @@ impl ServerCertVerifier for RecordingVerifier {
         let observation = ChainObservation {
             expires_s: expiry_of(leaf),
             now_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
-            verdict: result.as_ref().map(drop).map_err(|error| fault(error, leaf)),
+            verdict: result.as_ref().map(drop).map_err(fault),
             has_key_proof: false,
         };
         *self.observation.lock().unwrap_or_else(PoisonError::into_inner) = Some(observation);
@@ -170,17 +170,10 @@ fn expiry_of(leaf: &CertificateDer<'_>) -> Option<i64> {
     Some(leaf.validity().not_after.timestamp())
 }
 
-fn fault(error: &TlsError, leaf: &CertificateDer<'_>) -> CheckError {
+fn fault(error: &TlsError) -> CheckError {
     match error {
         TlsError::General(detail) => WireFailure::TlsOther { detail: ShortText::new(detail) }.into(),
-        _ => match tls::explained_error(error) {
-            // A self-signed certificate is often an authority too, whose error would hide the one that
-            // visitors see.
-            CheckError::Target(WireFailure::TlsOther { .. }) if tls::is_self_signed(leaf) => {
-                WireFailure::TlsUnknownIssuer.into()
-            }
-            error => error,
-        },
+        _ => tls::explained_error(error),
     }
 }
 

@@ -26,7 +26,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-pub(super) use self::web_verifier::{WebVerifier, explained_chain_error, is_self_signed};
+pub(super) use self::web_verifier::{WebVerifier, explained_chain_error};
 use self::{
     explain::{ChainFault, explained},
     hello::ServerChoice,

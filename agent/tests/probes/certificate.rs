@@ -9,13 +9,18 @@ use parallax_protocol::{
     result::{AddressClass, ProbeReport, WireFailure, WireOutcome, WirePhase},
     text::ShortText,
 };
-use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    date_time_ymd,
+};
 use rustls::{ServerConfig, server::WebPkiClientVerifier};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::harness::{ScriptedReply, ScriptedServer, no_resolver, probes, probes_with, probes_within, resolver_to};
+use crate::harness::{
+    ScriptedReply, ScriptedServer, get, no_resolver, probes, probes_with, probes_within, resolver_to,
+};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -96,6 +101,11 @@ async fn serve(leaf: &Certificate, key: &KeyPair, others: &[CertificateDer<'stat
 }
 
 async fn look(roots: &[&Authority], port: u16, warn_days: u16) -> ProbeReport {
+    let check = WireCertificateCheck { host: HOST.to_owned(), port, warn_days };
+    run_with_roots(roots, WireCheckSpec::Certificate(check)).await
+}
+
+async fn run_with_roots(roots: &[&Authority], check: WireCheckSpec) -> ProbeReport {
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
     let roots: Vec<_> = roots.iter().map(|root| der(root)).collect();
     let probes = probes_with(
@@ -103,8 +113,7 @@ async fn look(roots: &[&Authority], port: u16, warn_days: u16) -> ProbeReport {
         DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() },
         &roots,
     );
-    let check = WireCertificateCheck { host: HOST.to_owned(), port, warn_days };
-    run(&WireCheckSpec::Certificate(check), &probes).await
+    run(&check, &probes).await
 }
 
 #[tokio::test]
@@ -156,13 +165,18 @@ async fn a_bad_chain_fails_with_its_reason_and_reports_the_expiry() {
 
 #[tokio::test]
 async fn a_certificate_that_signs_itself_is_from_an_unknown_issuer() {
-    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
-        let (mut params, key) = (leaf(HOST), KeyPair::generate().unwrap());
-        params.is_ca = is_ca;
+    let (mut authority, mut for_clients) = (leaf(HOST), leaf(HOST));
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    for_clients.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    for params in [leaf(HOST), authority, for_clients] {
+        let key = KeyPair::generate().unwrap();
         let port = serve(&params.self_signed(&key).unwrap(), &key, &[], TlsServerMode::Both).await;
         let report = look(&[], port, 14).await;
         assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::TlsUnknownIssuer));
         assert_eq!(report.expires_ms, Some(END_MS));
+        let http = WireCheckSpec::Http(get(&format!("https://{HOST}:{port}/")));
+        let report = run_with_roots(&[], http).await;
+        assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::TlsUnknownIssuer));
     }
 }
 

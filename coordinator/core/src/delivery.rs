@@ -198,6 +198,26 @@ pub enum AttemptOutcome {
 }
 
 impl Delivery {
+    /// Creates a delivery that is due now: it belongs to no page, monitor or incident, and nothing was attempted.
+    pub fn waiting(id: DeliveryId, to: Recipient, event: &str, message: DeliveryMessage, now: Timestamp) -> Self {
+        Self {
+            id,
+            page: None,
+            to,
+            event: event.to_owned(),
+            monitor: None,
+            incident: None,
+            seq: 0,
+            message,
+            is_single_attempt: false,
+            created_at: now,
+            state: DeliveryState::Waiting(now),
+            attempts: AttemptCount::default(),
+            attempt_log: Vec::new(),
+            outage_start: None,
+        }
+    }
+
     /// Its ordering key: the recipient, and the monitor or incident. A delivery waits for earlier ones with
     /// the same key. One that is about neither waits for none.
     pub fn ordering_key(&self) -> OrderingKey {

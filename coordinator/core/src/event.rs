@@ -182,10 +182,11 @@ pub struct ProbeRequest {
     pub deadline: Timestamp,
 }
 
-/// Response to an [`ProbeRequest`].
+/// Response to a [`ProbeRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeResponse {
-    /// Observation of the check, preceded by [`ProbeOutcome::Pending`](crate::observation::ProbeOutcome::Pending) if it takes long.
+    /// Observation of the check, preceded by [`ProbeOutcome::Pending`](crate::observation::ProbeOutcome::Pending) if it
+    /// takes long.
     Observed(Observation),
     /// The vantage is not connected, did not respond in time, or refused.
     NoResponse,

@@ -124,17 +124,14 @@ fn region_view(it: &MonitorInspection, region: &RegionInspection) -> Value {
 }
 
 fn open_round_view(it: &MonitorInspection, round: &RoundInspection) -> Value {
-    let seen = |seen: &Option<(VantageNo, ProbeOutcome)>| {
-        seen.as_ref().map(|(vantage, outcome)| outcome_view(it, *vantage, Some(outcome)))
-    };
     json!({
         "region": round.region.name(),
         "reason": round.reason.name(),
         "number": round.number,
         "startedAt": time(round.started),
         "first": outcome_view(it, round.vantage, round.first.as_ref()),
-        "second": seen(&round.second),
-        "third": seen(&round.third),
+        "second": confirmation_view(it, round.second.as_ref()),
+        "third": confirmation_view(it, round.third.as_ref()),
         "confirmingAgent": round.confirming.map(|(vantage, _)| agent_name(it, vantage)),
         "confirmingUntil": round.confirming.map(|(_, until)| time(until)),
         "provisionalFor": round.provisional_for.map(Region::name),
@@ -142,9 +139,6 @@ fn open_round_view(it: &MonitorInspection, round: &RoundInspection) -> Value {
 }
 
 fn round_view(it: &MonitorInspection, round: &RecentRound) -> Value {
-    let seen = |seen: &Option<(VantageNo, ProbeOutcome)>| {
-        seen.as_ref().map(|(vantage, outcome)| outcome_view(it, *vantage, Some(outcome)))
-    };
     json!({
         "region": round.region.name(),
         "reason": round.reason.name(),
@@ -153,9 +147,14 @@ fn round_view(it: &MonitorInspection, round: &RecentRound) -> Value {
         "outcome": round.outcome.name(),
         "latencyMs": round.latency_ms,
         "first": outcome_view(it, round.first_vantage, round.first.as_ref()),
-        "second": seen(&round.second),
-        "third": seen(&round.third),
+        "second": confirmation_view(it, round.second.as_ref()),
+        "third": confirmation_view(it, round.third.as_ref()),
     })
+}
+
+/// Builds the view of another network's outcome in a round, if it was asked.
+fn confirmation_view(it: &MonitorInspection, outcome: Option<&(VantageNo, ProbeOutcome)>) -> Option<Value> {
+    outcome.map(|(vantage, outcome)| outcome_view(it, *vantage, Some(outcome)))
 }
 
 /// Builds the view of one vantage's outcome. That of a plain pass is not stored, and neither is that of a running

@@ -115,7 +115,7 @@ impl Scrape {
 
     fn operator_alerts(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let problems = self.sources.driver.mesh_problems();
-        let is_present = |notice| i64::from(problems.contains(&notice));
+        let is_present = |problem| i64::from(problems.contains(&problem));
         let whole = [
             ([("notice", "nobody_connected")], is_present(MeshProblem::NoneConnected)),
             ([("notice", "nothing_confirmed")], is_present(MeshProblem::NoConfirmation)),
@@ -126,7 +126,7 @@ impl Scrape {
         ];
         page.gauges("mesh_notice", "1 while a mesh-wide problem exists", whole)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {
-            let row = |name, notice| ([("notice", name), ("region", region.name())], is_present(notice));
+            let row = |name, problem| ([("notice", name), ("region", region.name())], is_present(problem));
             [
                 row("one_network", MeshProblem::OneNetwork(region)),
                 row("nobody", MeshProblem::RegionDisconnected(region)),
@@ -235,7 +235,7 @@ fn store(footprint: &StoreSize, page: &mut MetricsEncoder<'_>) -> fmt::Result {
 
 impl fmt::Debug for Scrape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Look")
+        f.write_str("Scrape")
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
             "parallax_rooms_broken_total{room=\"calendar\"} 0",
             "# EOF",
         ] {
-            assert!(page.lines().any(|problems| problems == line), "{line} is not in\n{page}");
+            assert!(page.lines().any(|written| written == line), "{line} is not in\n{page}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Options of the disk store, built from the configuration.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use parallax_certs::sealing::Keyring;
@@ -13,6 +14,31 @@ use crate::storage::disk::DiskOptions;
 pub(super) enum KeyNeed {
     Read,
     NotNeeded,
+}
+
+/// The keys for secrets as far as they can be read: snapshots are also verified without.
+#[derive(Debug, Default)]
+pub(super) struct ReadableKeys {
+    /// The keys; `None` if no key file is configured or it can't be read.
+    pub(super) keyring: Option<Keyring>,
+    /// The reason if a configured key file can't be read.
+    pub(super) warning: Option<String>,
+}
+
+impl ReadableKeys {
+    /// Reads the configured key file, if there is one.
+    pub(super) fn read(key_file: Option<&Path>) -> Self {
+        match key_file.map(Keyring::read).transpose() {
+            Ok(keyring) => Self { keyring, warning: None },
+            Err(error) => Self {
+                keyring: None,
+                warning: Some(format!(
+                    "{}; records encrypted with its keys are verified by checksum only",
+                    AppError::SecretsKey(error.to_string())
+                )),
+            },
+        }
+    }
 }
 
 /// Returns the store's options; with the keys for secrets if they are needed and a key file is configured.

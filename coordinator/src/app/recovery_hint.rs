@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use parallax_certs::sealing::Keyring;
-
+use super::options::ReadableKeys;
 use super::{AppError, STORE};
 use crate::config::CoordinatorConfig;
 use crate::console;
 use crate::storage::StoreError;
-use crate::storage::snapshots::SnapshotFolder;
+use crate::storage::snapshots::{SnapshotFolder, SnapshotSearch};
 
 /// Settings of the installation from which remedies are found.
 #[derive(Debug, Clone)]
@@ -36,31 +35,42 @@ impl RecoveryHint {
 
     fn restore_hint(&self) -> String {
         let data = &self.data;
-        // Without the keys, sealed records are verified by checksum only.
-        let keyring = self.key_file.as_deref().and_then(|file| Keyring::read(file).ok());
-        let shelf = SnapshotFolder::of(&data.join(STORE));
-        let mut bad = String::new();
-        let newest = shelf.newest_valid(keyring.as_ref(), |snapshot, error| {
-            bad.push_str(&format!("\n{} can't be used: {error}.", snapshot.path.display()));
-        });
-        let words = match newest {
-            Ok(Some((snapshot, whole))) => format!(
-                "The newest usable snapshot is from {} ({} records). Restore it with:\n  {} restore newest --data {}\n\
-                 The current store is kept aside, and agents resend the results they still have.",
-                snapshot.at,
-                whole.records,
-                console::program_path(),
-                shell_path(data)
-            ),
-            Ok(None) => format!(
-                "No usable snapshot in {}. Restore a backup with:\n  {} restore FILE --data {}",
-                shelf.path().display(),
-                console::program_path(),
-                shell_path(data)
-            ),
+        let keys = ReadableKeys::read(self.key_file.as_deref());
+        let folder = SnapshotFolder::of(&data.join(STORE));
+        let program = console::program_path();
+        let restore = |source: &str| format!("{program} restore {source} --data {}", shell_path(data));
+        let mut notes: String = keys.warning.iter().map(|warning| format!("\nWarning: {warning}.")).collect();
+        let remedy = match folder.newest_usable(keys.keyring.as_ref()) {
+            Ok(SnapshotSearch { found, skipped }) => {
+                for (snapshot, reason) in &skipped {
+                    notes.push_str(&format!("\nSkipped {}: {reason}.", snapshot.path.display()));
+                }
+                match found {
+                    Some((snapshot, verified)) => {
+                        if let Some(records) = &verified.undecodable {
+                            notes.push_str(&format!(
+                                "\nNo snapshot can be read completely, so restoring one may not solve this. \
+                                 The newest intact one has {records}."
+                            ));
+                        }
+                        format!(
+                            "The newest usable snapshot is from {} ({} records). Restore it with:\n  {}\n\
+                             The current store is kept aside, and agents resend the results they still have.",
+                            snapshot.at,
+                            verified.counts.records,
+                            restore("newest")
+                        )
+                    }
+                    None => format!(
+                        "No usable snapshot in {}. Restore a backup with:\n  {}",
+                        folder.path().display(),
+                        restore("FILE")
+                    ),
+                }
+            }
             Err(error) => format!("The snapshots can't be read: {error}"),
         };
-        format!("The coordinator did not start, and nothing was changed.{bad}\n{words}")
+        format!("The coordinator did not start, and nothing was changed.{notes}\n{remedy}")
     }
 }
 

@@ -2,20 +2,18 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use parallax_certs::files;
-use parallax_certs::sealing::Keyring;
 use parallax_core::time::{SECOND, Timestamp};
 
-use super::options::{KeyNeed, store_options};
+use super::options::{KeyNeed, ReadableKeys, store_options};
 use super::recovery_hint::RecoveryHint;
 use super::{AppError, STORE};
 use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
-use crate::storage::snapshots::{SnapshotFolder, SnapshotRetention, format_time};
-use crate::storage::{CompactionResult, RestoreResult, Store, StoreCounts, StoreError, disk};
+use crate::storage::snapshots::{SnapshotFolder, SnapshotRetention, SnapshotSearch, format_time};
+use crate::storage::{CompactionResult, RestoreResult, Store, StoreCounts, StoreError, VerifiedSnapshot, disk};
 
 /// Interval at which the task checks whether a snapshot is due, inspects the store, and retries failed writes.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -25,10 +23,30 @@ const MIN_FREE: u64 = 256 << 20;
 /// The snapshot to restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SnapshotSource {
-    /// The newest stored snapshot that verifies.
+    /// The newest usable snapshot.
     Newest,
     /// This file.
     File(PathBuf),
+}
+
+/// A verified snapshot or backup file.
+#[derive(Debug)]
+pub struct FileVerification {
+    /// The result.
+    pub verified: VerifiedSnapshot,
+    /// Problems that limit the verification, for the operator.
+    pub warnings: Vec<String>,
+}
+
+/// A snapshot restored in place of the store.
+#[derive(Debug)]
+pub struct SnapshotRestoration {
+    /// File of the snapshot.
+    pub file: PathBuf,
+    /// The result.
+    pub result: RestoreResult,
+    /// Snapshots that were skipped and records that can't be decoded, for the operator.
+    pub warnings: Vec<String>,
 }
 
 /// Takes due snapshots, inspects the store, and retries writes while they fail.
@@ -124,15 +142,17 @@ pub async fn verify(config: &CoordinatorConfig) -> Result<StoreCounts, AppError>
     .await
 }
 
-/// Verifies a snapshot or backup file: its checksums, and that its records decode. Sealed records are decoded if the
+/// Verifies a snapshot or backup file, and counts its records that can't be decoded. Sealed records are decoded if the
 /// keys can be read.
 ///
 /// # Errors
 /// Fails if the file can't be read or is damaged.
-pub async fn verify_file(config: &CoordinatorConfig, file: PathBuf) -> Result<StoreCounts, AppError> {
-    let keyring = keyring_if_readable(config);
+pub async fn verify_file(config: &CoordinatorConfig, file: PathBuf) -> Result<FileVerification, AppError> {
+    let ReadableKeys { keyring, warning } = ReadableKeys::read(config.secrets_key_file.as_deref());
     run_blocking(config, move |_| {
-        disk::verify_snapshot_records(&file, keyring.as_deref()).map_err(|error| file_error(&file, error))
+        let verified = disk::verify_snapshot_records(&file, keyring.as_ref());
+        let verified = verified.map_err(|error| file_error(&file, error))?;
+        Ok(FileVerification { verified, warnings: warning.into_iter().collect() })
     })
     .await
 }
@@ -146,37 +166,29 @@ pub async fn read_back(config: &CoordinatorConfig, file: PathBuf) -> Result<Stor
     run_blocking(config, move |_| disk::verify_snapshot(&file).map_err(|error| file_error(&file, error))).await
 }
 
-/// Restores a snapshot in place of the store; returns its file too.
+/// Restores a snapshot in place of the store.
 ///
 /// # Errors
-/// Fails if a coordinator runs or no snapshot is good; nothing is changed then.
+/// Fails if a coordinator runs or no snapshot is intact; nothing is changed then.
 pub async fn restore(
     config: &CoordinatorConfig,
     source: SnapshotSource,
     now: Timestamp,
-) -> Result<(PathBuf, RestoreResult), AppError> {
+) -> Result<SnapshotRestoration, AppError> {
     // Restoring copies records as they are; only the next start needs the keys.
     let options = store_options(config, KeyNeed::NotNeeded)?;
-    let keyring = keyring_if_readable(config);
+    let key_file = config.secrets_key_file.clone();
     run_blocking(config, move |store| {
         let data = store.parent().unwrap_or(store);
         files::ensure_private_folder(data).map_err(|error| AppError::Data(error.to_string()))?;
+        let mut warnings = Vec::new();
         let file = match source {
             SnapshotSource::File(file) => file,
-            SnapshotSource::Newest => {
-                let folder = SnapshotFolder::of(store);
-                let bad = |snapshot: &crate::storage::snapshots::SnapshotFile, error: StoreError| {
-                    tracing::warn!(file = %snapshot.path.display(), %error, "skipping a snapshot that can't be used");
-                };
-                let (newest, _) = folder
-                    .newest_valid(keyring.as_deref(), bad)?
-                    .ok_or_else(|| AppError::Data(format!("no usable snapshot in {}", folder.path().display())))?;
-                newest.path
-            }
+            SnapshotSource::Newest => newest_usable(store, key_file.as_deref(), &mut warnings)?,
         };
         let aside = format!("before-{}", format_time(now));
-        let restored = disk::restore(store, &file, &aside, &options).map_err(|error| file_error(&file, error))?;
-        Ok((file, restored))
+        let result = disk::restore(store, &file, &aside, &options).map_err(|error| file_error(&file, error))?;
+        Ok(SnapshotRestoration { file, result, warnings })
     })
     .await
 }
@@ -190,9 +202,23 @@ pub async fn compact(config: &CoordinatorConfig) -> Result<CompactionResult, App
     run_with_hint(config, move |store| Ok(disk::compact(store, &options)?)).await
 }
 
-/// Returns the keys for secrets, if there are any that can be read: snapshots are also verified and restored without.
-fn keyring_if_readable(config: &CoordinatorConfig) -> Option<Arc<Keyring>> {
-    store_options(config, KeyNeed::Read).ok()?.keyring
+/// Returns the newest usable snapshot's file; adds what the operator should know of the choice to `warnings`.
+fn newest_usable(store: &Path, key_file: Option<&Path>, warnings: &mut Vec<String>) -> Result<PathBuf, AppError> {
+    let ReadableKeys { keyring, warning } = ReadableKeys::read(key_file);
+    warnings.extend(warning);
+    let folder = SnapshotFolder::of(store);
+    let SnapshotSearch { found, skipped } = folder.newest_usable(keyring.as_ref())?;
+    let skipped = skipped.iter().map(|(snapshot, reason)| format!("skipped {}: {reason}", snapshot.path.display()));
+    let Some((snapshot, verified)) = found else {
+        let mut problem = format!("no usable snapshot in {}", folder.path().display());
+        skipped.for_each(|skipped| problem.push_str(&format!("\n{skipped}")));
+        return Err(AppError::Data(problem));
+    };
+    warnings.extend(skipped);
+    if let Some(records) = verified.undecodable {
+        warnings.push(format!("no snapshot can be read completely; {} has {records}", snapshot.path.display()));
+    }
+    Ok(snapshot.path)
 }
 
 /// Reports damage as the file's, not the store's.

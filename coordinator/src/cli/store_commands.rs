@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use super::command_request::{CommandTarget, show};
 use super::{CliError, file_ownership};
-use crate::admin::{AdminCommand, client, maintenance};
+use crate::admin::{AdminCommand, CommandError, client, maintenance};
 use crate::app::store_maintenance as store;
-use crate::app::store_maintenance::SnapshotSource;
+use crate::app::store_maintenance::{FileVerification, SnapshotRestoration, SnapshotSource};
 use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
 use crate::console;
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArgs {
-    /// `newest` for the newest intact snapshot, or the file of a backup
+    /// `newest` for the newest usable snapshot, or the file of a backup
     #[arg(value_name = "newest|FILE")]
     source: PathBuf,
     #[command(flatten)]
@@ -40,8 +40,22 @@ pub(super) struct CompactArgs {
 /// Verifies the store, or a file.
 pub(super) async fn verify(order: VerifyArgs) -> Result<(), CliError> {
     let config = order.target.config()?;
-    let told = if let Some(file) = order.file {
-        maintenance::verification_view(&store::verify_file(&config, file).await?)
+    let told = if let Some(file) = &order.file {
+        let FileVerification { verified, warnings } = store::verify_file(&config, file.clone()).await?;
+        let mut told = maintenance::verification_view(&verified.counts);
+        told["checksumOnly"] = json!(verified.checksum_only);
+        add_warnings(&mut told, &warnings);
+        if let Some(records) = verified.undecodable {
+            told["healthy"] = json!(false);
+            told["undecodable"] = json!(records.count);
+            print(&order.target, &told)?;
+            let problem = format!(
+                "{} is intact, but has {records}\n`parallax restore` takes this file; those records stay unreadable",
+                file.display()
+            );
+            return Err(CommandError::new("damaged", problem).into());
+        }
+        told
     } else {
         match client::send_command(&config.data, &AdminCommand::Verify).await? {
             Some(reply) => reply?,
@@ -66,10 +80,11 @@ pub(super) async fn restore(order: RestoreArgs) -> Result<(), CliError> {
     };
     let restored = store::restore(&config, source, Clock::system().now()).await;
     file_ownership::restore_ownership(&config.data);
-    let (file, restored) = restored?;
-    let mut told = maintenance::verification_view(&restored.counts);
+    let SnapshotRestoration { file, result, warnings } = restored?;
+    let mut told = maintenance::verification_view(&result.counts);
     told["restored"] = json!(file.display().to_string());
-    told["keptAside"] = json!(restored.replaced_store.map(|aside| aside.display().to_string()));
+    told["keptAside"] = json!(result.replaced_store.map(|aside| aside.display().to_string()));
+    add_warnings(&mut told, &warnings);
     print(&order.target, &told)
 }
 
@@ -84,6 +99,16 @@ pub(super) async fn compact(order: CompactArgs) -> Result<(), CliError> {
     told["bytesBefore"] = json!(compacted.before);
     told["bytesAfter"] = json!(compacted.after);
     print(&order.target, &told)
+}
+
+/// Prints warnings to standard error, and adds them to the output for programs.
+fn add_warnings(told: &mut Value, warnings: &[String]) {
+    for warning in warnings {
+        console::error(&format!("warning: {warning}"));
+    }
+    if !warnings.is_empty() {
+        told["warnings"] = json!(warnings);
+    }
 }
 
 /// Returns an error if there is no store, instead of creating one.

@@ -200,11 +200,7 @@ impl ServiceContext {
 
     /// Computes the stored fingerprint of a request: an HMAC, since the body may contain a password.
     fn stored_fingerprint(&self, ticket: &IdempotencyKey) -> [u8; 32] {
-        let mut kept = [0; 32];
-        for (byte, sealed) in kept.iter_mut().zip(self.mac(&[b"once", &ticket.fingerprint]).as_ref()) {
-            *byte = *sealed;
-        }
-        kept
+        self.mac_prefix(&[b"once", &ticket.fingerprint])
     }
 
     /// Adds the request's answer to the batch; of two sent at once only one is executed.

@@ -106,4 +106,11 @@ impl ServiceContext {
     pub(super) fn mac(&self, parts: &[&[u8]]) -> hmac::Tag {
         self.settings().access_token_key.mac(parts)
     }
+
+    /// Returns the first `N` bytes of such an HMAC.
+    pub(super) fn mac_prefix<const N: usize>(&self, parts: &[&[u8]]) -> [u8; N] {
+        // HMAC-SHA-256 yields 32 bytes.
+        const { assert!(N <= 32) };
+        self.mac(parts).as_ref().first_chunk().copied().unwrap_or([0; N])
+    }
 }

@@ -169,6 +169,27 @@ pub struct StoreCounts {
     pub commits: u64,
 }
 
+/// A snapshot whose checksums match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifiedSnapshot {
+    /// Its counts.
+    pub counts: StoreCounts,
+    /// Records verified by checksum only: sealed with a key that is not given, or of an older schema.
+    pub checksum_only: u64,
+    /// Records that match their checksum but can't be decoded, if there are any.
+    pub undecodable: Option<UndecodableRecords>,
+}
+
+/// Records that match their checksum but can't be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("records that can't be decoded: {count}; the first: {first}")]
+pub struct UndecodableRecords {
+    /// Number of them, at least 1.
+    pub count: u64,
+    /// The first one's key and the problem with it.
+    pub first: String,
+}
+
 /// A snapshot that was written and read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenSnapshot {

@@ -1,4 +1,4 @@
-//! The snapshots folder next to the store: file names, the newest valid snapshot, and retention.
+//! The snapshots folder next to the store: file names, the newest usable snapshot, and retention.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use parallax_certs::sealing::Keyring;
 use parallax_core::time::{DAY, Timestamp};
 
-use super::{Result, StoreCounts, StoreError, StoreRead, WrittenSnapshot, disk};
+use super::{Result, StoreError, StoreRead, VerifiedSnapshot, WrittenSnapshot, disk};
 
 /// Suffix of a snapshot's name.
 const SUFFIX: &str = ".snapshot";
@@ -39,6 +39,15 @@ pub struct SnapshotFile {
     pub path: PathBuf,
 }
 
+/// The newest usable snapshot, and the newer ones that were skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotSearch {
+    /// The snapshot; `None` if there is no intact one. If records in it can't be decoded, that is so in all.
+    pub found: Option<(SnapshotFile, VerifiedSnapshot)>,
+    /// Newer ones, newest first; all if none was found. Each with the reason why it was skipped.
+    pub skipped: Vec<(SnapshotFile, String)>,
+}
+
 impl SnapshotFolder {
     /// Returns the snapshots of the store in that folder.
     pub fn of(store: &Path) -> Self {
@@ -65,24 +74,32 @@ impl SnapshotFolder {
         Ok(found)
     }
 
-    /// Returns the newest valid snapshot, with its counts. Invalid ones are passed to `bad`: those with damage, and
-    /// those with a record that can't be decoded, which a store restored from them would have too. Sealed records are
-    /// decoded with the keys of `keyring`.
+    /// Returns the newest intact snapshot whose records all decode. If there is none, returns the newest intact one: it
+    /// restores all but the records that can't be decoded. Sealed records are decoded with the keys of `keyring`.
     ///
     /// # Errors
     /// If the folder can't be read.
-    pub fn newest_valid(
-        &self,
-        keyring: Option<&Keyring>,
-        mut bad: impl FnMut(&SnapshotFile, StoreError),
-    ) -> Result<Option<(SnapshotFile, StoreCounts)>> {
+    pub fn newest_usable(&self, keyring: Option<&Keyring>) -> Result<SnapshotSearch> {
+        let mut skipped = Vec::new();
+        let mut intact = None;
         for snapshot in self.list()?.into_iter().rev() {
-            match disk::verify_snapshot_records(&snapshot.path, keyring) {
-                Ok(whole) => return Ok(Some((snapshot, whole))),
-                Err(error) => bad(&snapshot, error),
-            }
+            let reason = match disk::verify_snapshot_records(&snapshot.path, keyring) {
+                Ok(verified) => {
+                    let Some(reason) = verified.undecodable.as_ref().map(ToString::to_string) else {
+                        return Ok(SnapshotSearch { found: Some((snapshot, verified)), skipped });
+                    };
+                    intact.get_or_insert((snapshot.clone(), verified, skipped.len()));
+                    reason
+                }
+                Err(error) => error.to_string(),
+            };
+            skipped.push((snapshot, reason));
         }
-        Ok(None)
+        let found = intact.map(|(snapshot, verified, newer)| {
+            skipped.truncate(newer);
+            (snapshot, verified)
+        });
+        Ok(SnapshotSearch { found, skipped })
     }
 
     /// Takes a snapshot, then deletes those that retention no longer keeps. Blocking.

@@ -99,12 +99,18 @@ mod tests {
 
     use super::*;
 
+    /// CSS rule of the dark theme by the system's choice.
+    const DARK: &str = ":root:not([data-theme=light]){";
     /// CSS rules of the regions' lines.
     const LINES: [&str; 6] = [".r0{", ".r1{", ".r2{", ".r3{", ".r4{", ".r5{"];
 
-    /// Custom properties of the rule that starts with `rule`.
+    /// Custom properties of the site's rule that starts with `rule`.
     fn colours(rule: &str) -> Vec<(&'static str, &'static str)> {
-        let (_, after) = SITE.text.split_once(rule).unwrap_or_else(|| panic!("{rule}"));
+        colours_in(&SITE, rule)
+    }
+
+    fn colours_in(sheet: &Asset, rule: &str) -> Vec<(&'static str, &'static str)> {
+        let (_, after) = sheet.text.split_once(rule).unwrap_or_else(|| panic!("{}: {rule}", sheet.name));
         let (declared, _) = after.split_once('}').unwrap();
         declared.split(';').filter_map(|one| one.strip_prefix("--")?.split_once(':')).collect()
     }
@@ -148,14 +154,19 @@ mod tests {
     }
 
     #[test]
+    fn dark_by_system_and_dark_by_choice_have_the_same_colors() {
+        for sheet in [&*SITE, &*REFERENCE_STYLE] {
+            let [system, choice] = [DARK, ":root[data-theme=dark]{"].map(|rule| colours_in(sheet, rule));
+            assert!(!system.is_empty(), "{}", sheet.name);
+            assert_eq!(system, choice, "{}", sheet.name);
+        }
+    }
+
+    #[test]
     fn each_bar_and_line_is_seen_on_its_ground() {
-        let dark = [":root:not([data-theme=light]){", ":root[data-theme=dark]{"].map(colours);
-        assert_eq!(dark[0], dark[1], "dark by system and by choice");
         let lines = LINES.map(|rule| colours(rule)[0].1);
-        let [dark, _] = dark;
-        for (name, rule) in
-            [("light", colours(":root{")), ("dark", dark), ("paper", colours(":root,:root[data-theme]{"))]
-        {
+        for (name, rule) in [("light", ":root{"), ("dark", DARK), ("paper", ":root,:root[data-theme]{")] {
+            let rule = colours(rule);
             let of = |name: &str| rule.iter().find(|(known, _)| *known == name).map(|(_, colour)| *colour).unwrap();
             let bars = ["up", "slow", "part", "down", "maint", "none"].map(|bar| of(&format!("{bar}-bar")));
             for (colour, ground) in

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parallax_protocol::result::WireFailure;
 use rustls::{
     CertificateError, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
     client::{
@@ -13,7 +14,8 @@ use rustls::{
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use x509_parser::parse_x509_certificate;
 
-use super::explain;
+use super::{explain, explained_error};
+use crate::probe::facts::CheckError;
 
 /// Verifies certificate chains and proofs of possession, without revocation lists; cheap to clone.
 #[derive(Debug, Clone)]
@@ -87,8 +89,8 @@ impl ServerCertVerifier for WebVerifier {
 
 /// Explains an error of [`WebVerifier::verify_chain`].
 ///
-/// The library has a separate error for an authority used as a site's certificate, as openssl creates by default. To
-/// a customer it is self-signed, like any other.
+/// A self-signed certificate may have another fault as well, which the library reports first: openssl, for example,
+/// creates an authority by default. Visitors see the unknown issuer, so that is the error here.
 pub(in crate::probe) fn explained_chain_error(
     error: TlsError,
     leaf: &CertificateDer<'_>,
@@ -96,15 +98,12 @@ pub(in crate::probe) fn explained_chain_error(
     name: &ServerName<'_>,
     now: UnixTime,
 ) -> TlsError {
-    match error {
-        TlsError::InvalidCertificate(CertificateError::Other(_)) if is_self_signed(leaf) => {
-            CertificateError::UnknownIssuer.into()
-        }
-        error => explain::chain(error, leaf, others, name, now),
-    }
+    let error = explain::chain(error, leaf, others, name, now);
+    let is_other = matches!(explained_error(&error), CheckError::Target(WireFailure::TlsOther { .. }));
+    if is_other && is_self_signed(leaf) { CertificateError::UnknownIssuer.into() } else { error }
 }
 
 /// Returns true if a certificate names itself as its issuer.
-pub(in crate::probe) fn is_self_signed(certificate: &CertificateDer<'_>) -> bool {
+fn is_self_signed(certificate: &CertificateDer<'_>) -> bool {
     parse_x509_certificate(certificate).is_ok_and(|(_, parsed)| parsed.issuer() == parsed.subject())
 }

@@ -145,14 +145,15 @@ impl MonitorMachine {
         let (connected, quarantined) = eligible.fold((0, 0), |(connected, quarantined), vantage| {
             (connected + u32::from(vantage.connected), quarantined + u32::from(vantage.quarantined))
         });
+        let none_counts = connected > 0 && !mesh.available().any(|vantage| may_check(&vantage));
         if connected == 0 {
             reasons.push("No agent that may check it is connected, so no check is run.".to_owned());
-        } else if !mesh.available().any(|vantage| may_check(&vantage)) {
+        } else if none_counts {
             reasons.push("Every connected agent that may check it is in quarantine, so no round counts.".to_owned());
         } else if !crate::confirmation::can_confirm(&self.settings, mesh) {
             reasons.push("No second network can confirm its failures, so no failure can make it down.".to_owned());
         }
-        if quarantined > 0 {
+        if quarantined > 0 && !none_counts {
             reasons.push(format!("Agents in quarantine, whose rounds don't count: {quarantined}."));
         }
         let unconfirmed = self.unconfirmed_from(mesh, now);

@@ -102,32 +102,32 @@ pub(super) async fn markdown_response(
 
 async fn render(service: &Services, page: &AuthorizedPage, kind: DocumentKind) -> ServiceResult<String> {
     let address = service.pages.url(page.page());
-    let (own, now) = (page.page().clone(), service.now());
+    let (site, now) = (FeedSite { page: page.page(), url: &address }, service.now());
     match kind {
         DocumentKind::Month(year, month) => {
             let notices = service.public_pages.incidents_in_month(page, year, month).await?;
-            Ok(markdown_page::history_page(FeedSite { page: &own, url: &address }, (year, month), &notices, now))
+            Ok(markdown_page::history_page(site, (year, month), &notices, now))
         }
         DocumentKind::Incident(id) => {
             let notice = service.public_pages.incident(page, id).await?;
-            Ok(markdown_page::incident_page(FeedSite { page: &own, url: &address }, &notice, now))
+            Ok(markdown_page::incident_page(site, &notice, now))
         }
         DocumentKind::Monitor(id, range) => {
             let detail = service.public_pages.monitor_detail(page, id, range).await?;
             let view = monitor_detail(&detail, page.path_prefix());
-            Ok(markdown_page::monitor_page(FeedSite { page: &own, url: &address }, &view))
+            Ok(markdown_page::monitor_page(site, &view))
         }
-        DocumentKind::BadgeData | DocumentKind::Other(_) => {
-            Ok(markdown_page::llms_txt(FeedSite { page: &own, url: &address }))
-        }
+        DocumentKind::BadgeData | DocumentKind::Other(_) => Ok(markdown_page::llms_txt(site)),
         DocumentKind::Page(_)
         | DocumentKind::Status
         | DocumentKind::StatusFeed(_)
         | DocumentKind::Embed(_)
         | DocumentKind::Markdown(_) => {
             let page_view = service.public_pages.view(page, Some(TimeRange::Quarter)).await?;
+            let page = page.clone();
             let make = move || {
-                Ok::<_, Infallible>(markdown_page::status_page(FeedSite { page: &own, url: &address }, &page_view))
+                let site = FeedSite { page: page.page(), url: &address };
+                Ok::<_, Infallible>(markdown_page::status_page(site, &page_view))
             };
             run_blocking(make).await
         }

@@ -3,7 +3,8 @@
 //!
 //! It exists for its measured gain (tests/FIGURES.md): on 64 connections, a page took 8.6 to 10.2 µs of CPU instead of
 //! hyper's 12.7, and a 304 took 8.0 instead of 14.6; a page costs about as much as a file served by nginx. A client can't
-//! tell both paths apart: `comparison` sends the same bytes to both, and whatever differs is left to hyper.
+//! tell both paths apart: `comparison` sends the same bytes to both, and whatever differs is left to hyper. Except for time:
+//! silence before a request doesn't count for hyper's header timeout, so an incomplete head may take twice that.
 
 use std::cell::RefCell;
 use std::fmt::Write;

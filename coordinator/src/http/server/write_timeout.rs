@@ -122,6 +122,10 @@ mod tests {
         let (near, mut far) = duplex(16);
         let mut stalling =
             WriteTimeoutStream::new(near, Duration::from_secs(60), IdleConnections::new(Duration::ZERO).register());
+        stalling.unread(Bytes::from_static(b"abc"));
+        far.write_all(b"de").await.unwrap();
+        let mut both = [0; 16];
+        assert_eq!(stalling.read(&mut both).await.unwrap(), 5, "in one part");
         stalling.unread(Bytes::from_static(b"abcde"));
         far.write_all(b"fg").await.unwrap();
         let mut parts = [[0; 2], [0; 2], [0; 2]];

@@ -68,8 +68,8 @@ async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
 #[tokio::test]
 async fn a_request_without_a_path_is_answered() {
     let client = TestClient::new().await;
-    let led = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
-    for way in [ListenerMode::Plain, led] {
+    let redirecting = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
+    for way in [ListenerMode::Plain, redirecting] {
         let server = server_by(way, ServerLimits::default(), &client).await;
         for line in ["CONNECT status.example", "GET status.example"] {
             let answer = exchange(&server, &head(line, &client.write_key, "")).await;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::destination::{ChannelKind, Destination};
 use parallax_core::event::{AlertKind, EventKind, StatusChange};
 use parallax_core::flapping::{Aspect, Flapping, FlappingEnd};
@@ -207,20 +207,11 @@ fn alert_delivery(
 ) -> Delivery {
     let to = Recipient::Destination(destination.id);
     Delivery {
-        id: event_delivery_id(recorded, to),
         page: Some(subject.page_id),
-        to,
-        event: heard.event_name().to_owned(),
         monitor: Some(subject.monitor_id),
-        incident: None,
         seq: recorded.seq,
-        message: letter,
-        is_single_attempt: false,
-        created_at: now,
-        state: DeliveryState::Waiting(now),
-        attempts: Default::default(),
-        attempt_log: Vec::new(),
         outage_start: heard.started_at(),
+        ..Delivery::waiting(event_delivery_id(recorded, to), to, heard.event_name(), letter, now)
     }
 }
 

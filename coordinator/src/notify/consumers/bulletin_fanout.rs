@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::id::{BulletinId, DeliveryId, SubscriberId};
 use parallax_core::page::NO_ACCOUNT;
 use parallax_core::subscriber::{Bulletin, Subscriber};
@@ -142,21 +142,13 @@ fn receives_bulletin(subscriber: &Subscriber, bulletin: &Bulletin) -> bool {
 }
 
 fn bulletin_delivery(bulletin: &Bulletin, to: SubscriberId, now: Timestamp) -> Delivery {
+    let (id, message) =
+        (bulletin_delivery_id(bulletin.id, bulletin.created_at, to), DeliveryMessage::Bulletin(bulletin.id));
     Delivery {
-        id: bulletin_delivery_id(bulletin.id, bulletin.created_at, to),
         page: Some(bulletin.page),
-        to: Recipient::Subscriber(to),
-        event: bulletin.event.clone(),
-        monitor: None,
         incident: Some(bulletin.incident),
         seq: bulletin.seq,
-        message: DeliveryMessage::Bulletin(bulletin.id),
-        is_single_attempt: false,
-        created_at: now,
-        state: DeliveryState::Waiting(now),
-        attempts: Default::default(),
-        attempt_log: Vec::new(),
-        outage_start: None,
+        ..Delivery::waiting(id, Recipient::Subscriber(to), &bulletin.event, message, now)
     }
 }
 

@@ -4,7 +4,7 @@
 //! No bulletin is created if the page is gone, being deleted or private: someone who subscribed while it was
 //! public need not have access now.
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::event::EventKind;
 use parallax_core::id::BulletinId;
 use parallax_core::incident::{IncidentChange, IncidentEvent};
@@ -118,9 +118,7 @@ impl JournalConsumer for BulletinConsumer {
 
 /// First bytes of a hash, used as the random part of an id.
 pub(super) fn id_bytes(digest: &[u8]) -> [u8; 10] {
-    let mut start = [0; 10];
-    start.iter_mut().zip(digest).for_each(|(byte, hashed)| *byte = *hashed);
-    start
+    digest.first_chunk().copied().unwrap_or_default()
 }
 
 fn owner_reminder(
@@ -131,20 +129,11 @@ fn owner_reminder(
     now: Timestamp,
 ) -> Delivery {
     let to = Recipient::Owner(page.account);
+    let mail = DeliveryMessage::Mail(render::owner_reminder(news, length));
     Delivery {
-        id: event_delivery_id(recorded, to),
         page: Some(page.id),
-        to,
-        event: OWNER_REMINDER.to_owned(),
-        monitor: None,
         incident: Some(news.incident.id),
         seq: recorded.seq,
-        message: DeliveryMessage::Mail(render::owner_reminder(news, length)),
-        is_single_attempt: false,
-        created_at: now,
-        state: DeliveryState::Waiting(now),
-        attempts: Default::default(),
-        attempt_log: Vec::new(),
-        outage_start: None,
+        ..Delivery::waiting(event_delivery_id(recorded, to), to, OWNER_REMINDER, mail, now)
     }
 }

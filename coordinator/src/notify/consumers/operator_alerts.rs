@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::event::EventKind;
 use parallax_core::id::AgentId;
 use parallax_core::member::AgentRecord;
@@ -135,22 +135,7 @@ fn operator_delivery(
     letter: DeliveryMessage,
     now: Timestamp,
 ) -> Delivery {
-    Delivery {
-        id: event_delivery_id(recorded, to),
-        page: None,
-        to,
-        event: event.to_owned(),
-        monitor: None,
-        incident: None,
-        seq: recorded.seq,
-        message: letter,
-        is_single_attempt: false,
-        created_at: now,
-        state: DeliveryState::Waiting(now),
-        attempts: Default::default(),
-        attempt_log: Vec::new(),
-        outage_start: None,
-    }
+    Delivery { seq: recorded.seq, ..Delivery::waiting(event_delivery_id(recorded, to), to, event, letter, now) }
 }
 
 #[cfg(test)]

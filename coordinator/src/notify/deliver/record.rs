@@ -203,26 +203,11 @@ fn switched_off_delivery(
 ) -> Stored<Option<Delivery>> {
     let Some(page) = read.page(destination.page)? else { return Ok(None) };
     let page = page.value;
+    let mail = render::destination_switched_off(&destination.name, &page.name, reason, now, page.timezone);
+    let (to, mail) = (Recipient::Owner(page.account), DeliveryMessage::Mail(mail));
     Ok(Some(Delivery {
-        id: new_delivery_id(now),
         page: Some(page.id),
-        to: Recipient::Owner(page.account),
-        event: DESTINATION_OFF_EVENT.to_owned(),
-        monitor: None,
-        incident: None,
         seq: read.last_event()?,
-        message: DeliveryMessage::Mail(render::destination_switched_off(
-            &destination.name,
-            &page.name,
-            reason,
-            now,
-            page.timezone,
-        )),
-        is_single_attempt: false,
-        created_at: now,
-        state: DeliveryState::Waiting(now),
-        attempts: Default::default(),
-        attempt_log: Vec::new(),
-        outage_start: None,
+        ..Delivery::waiting(new_delivery_id(now), to, DESTINATION_OFF_EVENT, mail, now)
     }))
 }

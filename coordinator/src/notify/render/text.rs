@@ -1,5 +1,7 @@
 //! Cleaning of user-supplied text: one line, truncated, escaped for its context.
 
+use parallax_core::text;
+
 /// Marks truncated text.
 const ELLIPSIS: char = '…';
 /// Zero-width space: separates characters that would otherwise form markup, and is invisible.
@@ -57,13 +59,10 @@ fn truncate_by(text: &str, max: usize, length: fn(char) -> usize) -> String {
     text.to_owned()
 }
 
-/// Control characters, and bidirectional marks (UAX 9), which can make a text look like another.
+/// Characters that alter the layout, and the other bidirectional marks (UAX 9), which can make a text look like
+/// another.
 fn is_hidden(sign: char) -> bool {
-    sign.is_control()
-        || matches!(
-            sign,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
-        )
+    text::alters_layout(sign) || matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
 }
 
 /// Escapes for HTML text and quoted attributes, and for Telegram's HTML, which supports only these four
@@ -134,6 +133,7 @@ mod tests {
             ("a\u{0}b\u{7f}c\u{9b}d", "abcd"),
             ("\u{202e}exe.cod\u{202c} \u{2066}x\u{2069}", "exe.cod x"),
             ("a\u{2028}b\u{2029}c", "a b c"),
+            ("a\u{206a}b\u{206f}c\u{61c}\u{200e}\u{feff}", "abc"),
             ("👩\u{200d}🚀 é", "👩\u{200d}🚀 é"),
         ] {
             assert_eq!(single_line(text, 100), shown, "{text:?}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parallax_core::account::Account;
 use parallax_core::check::CheckKind;
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::event::{EditKind, Event, EventKind};
 use parallax_core::id::{AccountId, DeliveryId};
 use parallax_core::monitor::Monitor;
@@ -116,22 +116,9 @@ impl AccountService {
 
     fn plan_change_mail(&self, account: &Account, stops: &DowngradeEffects) -> Delivery {
         let now = self.context.now();
-        Delivery {
-            id: DeliveryId::new(now, rand::random()),
-            page: None,
-            to: Recipient::Owner(account.id),
-            event: PLAN_CHANGED.to_owned(),
-            monitor: None,
-            incident: None,
-            seq: 0,
-            message: DeliveryMessage::Mail(downgrade_mail(account.plan, stops, now)),
-            is_single_attempt: false,
-            created_at: now,
-            state: DeliveryState::Waiting(now),
-            attempts: Default::default(),
-            attempt_log: Vec::new(),
-            outage_start: None,
-        }
+        let mail = DeliveryMessage::Mail(downgrade_mail(account.plan, stops, now));
+        let id = DeliveryId::new(now, rand::random());
+        Delivery::waiting(id, Recipient::Owner(account.id), PLAN_CHANGED, mail, now)
     }
 }
 

@@ -43,7 +43,8 @@ pub struct MonitorInspection {
     /// Next round at each agent that runs its checks, earliest first.
     pub next_rounds: Vec<NextRound>,
     /// Newest finished rounds, newest first. Of each region at least the newest that is still stored: as a reading,
-    /// as a report among the newest events, or as evidence of the machine.
+    /// as a report among the newest events, or as evidence of the machine. A region without rounds since an edit of the
+    /// target has at least the newest conclusive one.
     pub rounds: Vec<RecentRound>,
     /// All agents, including revoked ones.
     pub agents: AgentsByNumber,
@@ -130,11 +131,13 @@ impl MonitorService {
     }
 }
 
-/// Regions that had rounds, but none among `readings`, with the start of their newest round.
+/// Regions that had rounds, but none among `readings`, with the start of their newest round. An edit of the target
+/// clears the start; then it is the arrival. Of a kind without regions only the one with the newest round.
 fn regions_without(readings: &[Reading], regions: &[RegionInspection], is_regional: bool) -> Vec<(Region, Timestamp)> {
     let has_none = |region| !readings.iter().any(|reading| !is_regional || reading.region == region);
     let silent = regions.iter().filter(|it| has_none(it.region));
-    silent.filter_map(|it| Some((it.region, it.newest_started?))).collect()
+    let silent = silent.filter_map(|it| Some((it.region, it.newest_started.or(it.newest_arrived)?)));
+    if is_regional { silent.collect() } else { silent.max_by_key(|(_, newest)| *newest).into_iter().collect() }
 }
 
 /// Merges readings with the reports of rounds that were not a plain pass, newest first. Of a round that is reported
@@ -281,6 +284,9 @@ mod tests {
         let readings = [reading(Region::Europe, 139)];
         assert_eq!(regions_without(&readings, &regions, true), [(Region::Asia, at(3))]);
         assert_eq!(regions_without(&readings, &regions, false), []);
-        assert_eq!(regions_without(&[], &regions[..1], false), [(Region::Europe, at(139))]);
+        assert_eq!(regions_without(&[], &regions, false), [(Region::Europe, at(139))]);
+        // After an edit of the target.
+        let edited = RegionInspection { newest_arrived: Some(at(3) + 900), ..state(Region::Asia, None) };
+        assert_eq!(regions_without(&readings, &[edited], true), [(Region::Asia, at(3) + 900)]);
     }
 }

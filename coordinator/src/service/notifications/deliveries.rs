@@ -218,22 +218,13 @@ impl DeliveryService {
             agents: &BTreeMap::new(),
             is_test: true,
         };
+        let message = render::render_alert(destination.channel.kind(), &news);
+        let (delivery_id, to) = (DeliveryId::new(now, rand::random()), Recipient::Destination(destination.id));
+        // Without a monitor, so that it does not queue behind that monitor's deliveries.
         Ok(Delivery {
-            id: DeliveryId::new(now, rand::random()),
             page: Some(id),
-            to: Recipient::Destination(destination.id),
-            event: TEST_EVENT.to_owned(),
-            // Without a monitor, so that it does not queue behind that monitor's deliveries.
-            monitor: None,
-            incident: None,
-            seq: 0,
-            message: render::render_alert(destination.channel.kind(), &news),
             is_single_attempt: true,
-            created_at: now,
-            state: DeliveryState::Waiting(now),
-            attempts: Default::default(),
-            attempt_log: Vec::new(),
-            outage_start: None,
+            ..Delivery::waiting(delivery_id, to, TEST_EVENT, message, now)
         })
     }
 

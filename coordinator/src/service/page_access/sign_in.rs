@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use parallax_core::delivery::{AttemptCount, Delivery, DeliveryMessage, DeliveryState, Recipient, visitor_mailbox_key};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient, visitor_mailbox_key};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::Page;
 use parallax_core::page::access::normalize_email;
@@ -183,22 +183,9 @@ impl PageAccessService {
         batch
             .write(Op::PutStoredResponse(link_key(&token), link))
             .write(Op::PutStoredResponse(visitor_mailbox_key(id), receiver));
-        batch.write(Delivery {
-            id,
-            page: Some(page.id),
-            to: Recipient::Visitor(id),
-            event: EVENT.to_owned(),
-            monitor: None,
-            incident: None,
-            seq: 0,
-            message: DeliveryMessage::Mail(render::sign_in(page, &asking.page_url, &url)),
-            is_single_attempt: false,
-            created_at: now,
-            state: DeliveryState::Waiting(now),
-            attempts: AttemptCount::default(),
-            attempt_log: Vec::new(),
-            outage_start: None,
-        });
+        let mail = DeliveryMessage::Mail(render::sign_in(page, &asking.page_url, &url));
+        batch
+            .write(Delivery { page: Some(page.id), ..Delivery::waiting(id, Recipient::Visitor(id), EVENT, mail, now) });
     }
 
     fn find_link(

@@ -212,8 +212,7 @@ fn parse_picture(usage: PictureUse, url: &str) -> std::result::Result<(Picture, 
     if !kind.matches(&bytes) {
         return Err(format!("must contain an image of its media type, {}", kind.media()));
     }
-    let mut digest = [0; 16];
-    digest.iter_mut().zip(Sha256::digest(&bytes)).for_each(|(to, from)| *to = from);
+    let digest = Sha256::digest(&bytes).first_chunk().copied().unwrap_or_default();
     Ok((Picture { kind, digest }, bytes))
 }
 

@@ -50,7 +50,9 @@ use self::reader::DiskReader;
 use self::sealed_tree::SealedTree;
 use self::snapshot_reader::SnapshotWalk;
 use self::writer::{DiskWriter, DurableFiles};
-use super::{CompactionResult, RestoreResult, Result, StoreCounts, StoreError, StoreRead, StoreWrite};
+use super::{
+    CompactionResult, RestoreResult, Result, StoreCounts, StoreError, StoreRead, StoreWrite, VerifiedSnapshot,
+};
 
 /// Settings of the store on disk; sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,10 +145,13 @@ pub fn verify_snapshot(file: &Path) -> Result<StoreCounts> {
     snapshot::verify(file).map(|(_, _, whole)| whole)
 }
 
-/// Reads a whole snapshot, verifies its checksums and that its records decode, and returns its counts. Blocking.
+/// Reads a whole snapshot, verifies its checksums, and counts the records that can't be decoded. Blocking.
 ///
 /// Records that are sealed with a key that is not given, and those of an older schema, are verified by checksum only.
-pub fn verify_snapshot_records(file: &Path, keyring: Option<&Keyring>) -> Result<StoreCounts> {
+///
+/// # Errors
+/// If the file can't be read or is damaged. A record that can't be decoded is no error.
+pub fn verify_snapshot_records(file: &Path, keyring: Option<&Keyring>) -> Result<VerifiedSnapshot> {
     snapshot::verify_records(file, keyring)
 }
 

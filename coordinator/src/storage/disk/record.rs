@@ -17,6 +17,10 @@ use crate::storage::{Result, StoreError};
 /// quarter of its segment (512 KiB) would go to a file of its own that is never made durable.
 pub(super) const MAX_PIECE: usize = 24 << 10;
 
+/// Most pieces of a value after its first bytes: 64 MiB, four times the longest opaque value. A forged snapshot can't
+/// make its reader assemble more.
+const MAX_PIECES: u16 = 2_730;
+
 /// Formats: plain, and sealed (see [`super::sealing`]). Pieces have the first: a value is sealed as a whole before
 /// it is split.
 const VERSION: u8 = 1;
@@ -67,7 +71,8 @@ pub(super) fn sealed_head_for_tests(key: &[u8], sealed: &[u8]) -> Vec<u8> {
 fn split(key: &[u8], mut head: Vec<u8>, version: u8) -> Result<EncodedRecord> {
     let checksum = checksum(key, head.get(HEADER..).unwrap_or_default());
     let rest = if head.len() > HEADER + MAX_PIECE { head.split_off(HEADER + MAX_PIECE) } else { Vec::new() };
-    let pieces = u16::try_from(rest.chunks(MAX_PIECE).len()).map_err(|_| StoreError::TooLarge("a value"))?;
+    let pieces = u16::try_from(rest.chunks(MAX_PIECE).len()).ok().filter(|pieces| *pieces <= MAX_PIECES);
+    let pieces = pieces.ok_or(StoreError::TooLarge("a value"))?;
     write_header(&mut head, version, checksum, pieces);
     let more = (0..pieces).zip(rest.chunks(MAX_PIECE)).map(|(number, piece)| {
         let key = layout::piece(key, number);
@@ -177,7 +182,11 @@ fn parse<'a>(key: &[u8], bytes: &'a [u8]) -> Result<(u32, u16, &'a [u8])> {
     if version != VERSION && version != SEALED {
         return Err(damaged(key, "has an unknown format"));
     }
-    Ok((u32::from_le_bytes([a, b, c, d]), u16::from_be_bytes([high, low]), payload))
+    let pieces = u16::from_be_bytes([high, low]);
+    if payload.len() > MAX_PIECE || pieces > MAX_PIECES {
+        return Err(damaged(key, "is longer than any that is written"));
+    }
+    Ok((u32::from_le_bytes([a, b, c, d]), pieces, payload))
 }
 
 fn write_header(bytes: &mut [u8], version: u8, checksum: u32, pieces: u16) {
@@ -191,7 +200,7 @@ fn checksum(key: &[u8], payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(key), payload)
 }
 
-fn damaged(key: &[u8], how: &str) -> StoreError {
+pub(super) fn damaged(key: &[u8], how: &str) -> StoreError {
     StoreError::Damaged(format!("the record under {} {how}", key.escape_ascii()))
 }
 
@@ -212,6 +221,27 @@ mod tests {
         let find = |key: &[u8]| Ok(encoded.pieces.iter().find(|(at, _)| at == key).map(|(_, bytes)| bytes));
         assert_eq!(decode::<Vec<u8>, _, _>(b"ev1", &encoded.head, find), Ok(value));
         assert!(decode::<Vec<u8>, _, _>(b"ev1", &encoded.head, none).is_err());
+    }
+
+    #[test]
+    fn a_value_longer_than_the_writer_splits_is_neither_written_nor_read() {
+        let most = MAX_PIECE * (usize::from(MAX_PIECES) + 1);
+        let encoded = encode_bytes(b"fb1", &vec![7; most], None).unwrap();
+        assert_eq!(encoded.pieces.len(), usize::from(MAX_PIECES));
+        assert_eq!(pieces(b"fb1", &encoded.head), Ok(MAX_PIECES));
+        assert!(matches!(encode_bytes(b"fb1", &vec![7; most + 1], None), Err(StoreError::TooLarge(_))));
+        let mut head = encoded.head;
+        write_header(&mut head, VERSION, 0, MAX_PIECES + 1);
+        assert!(matches!(pieces(b"fb1", &head), Err(StoreError::Damaged(_))));
+        let part = layout::piece(b"fb1", 0);
+        let mut long = vec![0; HEADER + MAX_PIECE + 1];
+        let sum = checksum(&part, &long[HEADER..]);
+        write_header(&mut long, VERSION, sum, 0);
+        assert!(matches!(verify_piece(&part, &long), Err(StoreError::Damaged(_))));
+        long.pop();
+        let sum = checksum(&part, &long[HEADER..]);
+        write_header(&mut long, VERSION, sum, 0);
+        assert!(verify_piece(&part, &long).is_ok());
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::integrity::IntegrityCheck;
 use super::layout::{PIECES, SCHEMA, TreeKey};
 use super::meta::StoreState;
 use super::{SharedStore, files, io_error, record_types, snapshot_reader};
-use crate::storage::{Result, StoreCounts, StoreError, WrittenSnapshot};
+use crate::storage::{Result, StoreCounts, StoreError, UndecodableRecords, VerifiedSnapshot, WrittenSnapshot};
 
 const TITLE: &[u8] = b"parallax snapshot 1\n";
 const HEAD: u8 = 0;
@@ -73,10 +73,11 @@ pub(super) fn verify(file: &Path) -> Result<(SnapshotHeader, StoreState, StoreCo
     Ok((head, meta, whole))
 }
 
-/// Reads and verifies a whole snapshot, and that its records decode. Those that are sealed with a key that is not
-/// given, and those of an older schema, are verified by checksum only.
-pub(super) fn verify_records(file: &Path, keyring: Option<&Keyring>) -> Result<StoreCounts> {
+/// Reads and verifies a whole snapshot, and counts its records that can't be decoded. Those that are sealed with a key
+/// that is not given, and those of an older schema, are verified by checksum only.
+pub(super) fn verify_records(file: &Path, keyring: Option<&Keyring>) -> Result<VerifiedSnapshot> {
     let mut tally = IntegrityCheck::default();
+    let (mut checksum_only, mut undecodable) = (0, None::<UndecodableRecords>);
     let (head, mut input) = open(file)?;
     let pieces_file = input.file.get_ref().try_clone().map_err(io_error)?;
     // Pieces come before their heads: positions and lengths are kept, and the bytes are read again with the head.
@@ -84,6 +85,7 @@ pub(super) fn verify_records(file: &Path, keyring: Option<&Keyring>) -> Result<S
     input.entries(|at, key, value| {
         tally.add(key, value)?;
         if head.schema != SCHEMA {
+            checksum_only += u64::from(record_types::is_typed(key));
             return Ok(());
         }
         if let Some(of_record) = key.strip_prefix(PIECES) {
@@ -99,11 +101,17 @@ pub(super) fn verify_records(file: &Path, keyring: Option<&Keyring>) -> Result<S
             Ok(Some(bytes))
         };
         match record_types::verify(key, value, piece, keyring) {
-            Err(StoreError::KeyMissing(_)) => Ok(()),
-            verified => verified,
+            Err(StoreError::KeyMissing(_)) => checksum_only += 1,
+            // Its checksum matches: the file is intact.
+            Err(StoreError::Damaged(how)) => {
+                undecodable.get_or_insert(UndecodableRecords { count: 0, first: how }).count += 1;
+            }
+            verified => verified?,
         }
+        Ok(())
     })?;
-    tally.finish().map(|(_, whole)| whole)
+    let (_, counts) = tally.finish()?;
+    Ok(VerifiedSnapshot { counts, checksum_only, undecodable })
 }
 
 /// Reads a snapshot and passes on each key and value. They are verified only once this returns.

@@ -94,7 +94,7 @@ impl From<AcmeRequestError> for Error {
 
 /// Classifies a failed request; its details are logged for the operator.
 fn failed(error: reqwest::Error) -> Error {
-    tracing::debug!(?error, "a request to the ACME server failed");
+    tracing::warn!(?error, "a request to the ACME server failed");
     let kind = match () {
         () if error.is_timeout() => AcmeRequestError::Timeout,
         () if error.is_builder() => AcmeRequestError::UnsupportedUrl,
@@ -106,7 +106,7 @@ fn failed(error: reqwest::Error) -> Error {
 
 /// Classifies a response body that could not be read.
 fn unreadable(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
-    tracing::debug!(%error, "a response of the ACME server could not be read");
+    tracing::warn!(%error, "a response of the ACME server could not be read");
     if error.is::<LengthLimitError>() { AcmeRequestError::TooLarge.into() } else { AcmeRequestError::Unreadable.into() }
 }
 

@@ -12,6 +12,7 @@ use crate::id::{MonitorId, UpdateId};
 use crate::incident::{Impact, Incident, IncidentStatus, MAX_UPDATES};
 use crate::locale::{Locale, fill};
 use crate::page::branding::Language;
+use crate::text;
 use crate::time::Timestamp;
 use crate::vantage::RegionSet;
 
@@ -223,14 +224,15 @@ pub(super) fn first_monitor<'a>(
     first.map(|watched| watched.name.as_str())
 }
 
-/// Escapes text for Markdown, so that it can't become emphasis, a link or HTML.
+/// Escapes text for Markdown, so that it can't become emphasis, a link or HTML. Characters that alter the layout become
+/// spaces.
 fn escape_markdown(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '~' | '|' | '!' | '&') {
             plain.push('\\');
         }
-        plain.push(if c.is_control() { ' ' } else { c });
+        plain.push(if text::alters_layout(c) { ' ' } else { c });
     }
     plain
 }
@@ -284,10 +286,10 @@ mod tests {
         }
         assert_eq!(down_text(&shop(false), &outage(None, None), true, english()), "Shop is down again.");
         let nasty = MonitorInfo { name: "[a](http://b) <i>\r\n# x".to_owned(), is_regional: false, paused: false };
-        let vendor = Failure::VendorOutage(format!("*{}", "y".repeat(9999)));
+        let vendor = Failure::VendorOutage(format!("\u{202e}*{}", "y".repeat(9999)));
         let text = down_text(&nasty, &outage(Some(vendor), None), false, english());
         assert!(text.starts_with(r"\[a\](http://b) \<i\>  \# x is down: "), "{text}");
-        assert!(text.contains(r"\*yyy") && text.chars().count() < 500, "{text}");
+        assert!(text.contains(r" \*yyy") && text.chars().count() < 500, "{text}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod requests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -42,7 +43,7 @@ const SILENCE: [u64; 3] = [9_000, 3_000, 12_000];
 /// Bytes of a date with its line ending.
 const DATE_BYTES: usize = 31;
 
-/// One step of a connection as its client sees it: bytes without dates, and whether the connection has ended.
+/// One step of a connection as its client sees it: bytes without the values of dates, and whether the connection has ended.
 type Step = (String, bool);
 
 /// Path that serves a connection.
@@ -103,8 +104,8 @@ impl Comparison {
         Arc::new(context)
     }
 
-    /// Serves a connection in memory and returns the client's end of it.
-    fn connect(&self, by: ServedBy) -> DuplexStream {
+    /// Serves a connection in memory and returns the client's end of it, and whether hyper has got it.
+    fn connect(&self, by: ServedBy) -> (DuplexStream, Arc<AtomicBool>) {
         let context = match by {
             ServedBy::FastPath => Arc::clone(&self.client.context),
             ServedBy::Hyper => self.regular_context(),
@@ -112,7 +113,7 @@ impl Comparison {
         let limits = ServerLimits::default();
         let (near, far) = duplex(PIPE_BYTES);
         let activity = IdleConnections::new(Duration::ZERO).register();
-        let io = WriteTimeoutStream::new(far, limits.write_timeout, activity.clone());
+        let mut io = WriteTimeoutStream::new(far, limits.write_timeout, activity.clone());
         let client = Arc::new(HttpConnection {
             service: TowerToHyperService::new(warp::service(filter(Arc::clone(&context)))),
             context,
@@ -121,22 +122,30 @@ impl Comparison {
             mode: self.mode.clone(),
         });
         let watcher = self.graceful.watcher();
-        match by {
-            ServedBy::FastPath => drop(tokio::spawn(http1::serve(io, limits, client, watcher))),
-            ServedBy::Hyper => drop(tokio::spawn(http1::serve_with_hyper(io, limits, client, watcher))),
-        }
-        near
+        let is_hypers = Arc::new(AtomicBool::new(false));
+        let marker = Arc::clone(&is_hypers);
+        tokio::spawn(async move {
+            if by == ServedBy::Hyper || super::serve(&mut io, limits, &client).await {
+                marker.store(true, Ordering::Relaxed);
+                http1::serve_with_hyper(io, limits, client, watcher).await;
+            }
+        });
+        (near, is_hypers)
     }
 
-    /// Sends the pieces and returns all steps; the last ones are silence.
-    async fn steps(&self, by: ServedBy, conversation: &Conversation) -> Vec<Step> {
-        let mut stream = self.connect(by);
+    /// Sends the pieces and returns all steps, of which the last ones are silence, and whether the first was answered
+    /// without hyper.
+    async fn steps(&self, by: ServedBy, conversation: &Conversation) -> (Vec<Step>, bool) {
+        let (mut stream, is_hypers) = self.connect(by);
         let mut steps = Vec::new();
+        let mut is_served = false;
         for piece in conversation.pieces() {
             // Fails if the server has ended the connection.
             let _ = stream.write_all(piece).await;
             sleep(QUIET).await;
-            steps.push(arrived(&mut stream));
+            let step = arrived(&mut stream);
+            is_served |= steps.is_empty() && !step.0.is_empty() && !is_hypers.load(Ordering::Relaxed);
+            steps.push(step);
         }
         if conversation.ends {
             let _ = stream.shutdown().await;
@@ -147,13 +156,12 @@ impl Comparison {
             sleep(Duration::from_millis(silence)).await;
             steps.push(arrived(&mut stream));
         }
-        steps
+        (steps, is_served)
     }
 
-    /// Compares both sides, and returns whether the fast path served the first request.
+    /// Compares both sides, and returns whether the fast path alone answered the first piece.
     fn compare(&self, conversation: &Conversation) -> Result<bool, TestCaseError> {
-        let is_served = is_on_fast_path(&self.client, conversation.pieces().next().unwrap_or_default());
-        let (fast, regular) = self.runtime.block_on(async {
+        let ((fast, is_served), (regular, _)) = self.runtime.block_on(async {
             let fast = self.steps(ServedBy::FastPath, conversation).await;
             (fast, self.steps(ServedBy::Hyper, conversation).await)
         });
@@ -186,7 +194,7 @@ fn difference(fast: &[Step], regular: &[Step]) -> Option<String> {
     ))
 }
 
-/// Takes what has arrived, without dates.
+/// Takes what has arrived; of dates only the name of their header is left.
 fn arrived(stream: &mut DuplexStream) -> Step {
     let mut bytes = Vec::new();
     let has_ended = loop {
@@ -202,6 +210,7 @@ fn arrived(stream: &mut DuplexStream) -> Step {
     while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
         let (before, after) = rest.split_at(at + 2);
         without_dates.extend_from_slice(before);
+        without_dates.extend_from_slice(b"date\r\n");
         rest = after.get(mark.len() - 2 + DATE_BYTES..).unwrap_or_default();
     }
     without_dates.extend_from_slice(rest);
@@ -221,7 +230,7 @@ fn compare_generated(is_tls: bool) {
     if let Err(error) = ran {
         panic!("{error}");
     }
-    assert!(served.get() >= CASES / 5, "the fast path served only {} of {CASES} first requests", served.get());
+    assert!(served.get() >= CASES / 10, "the fast path alone answered only {} of {CASES} first pieces", served.get());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parallax_core::account::Account;
+use parallax_core::delivery::DeliveryState;
 use parallax_core::destination::{Channel, DeliveryHealth, DisableReason, SigningSecrets};
 use parallax_core::event::{EditKind, Event, MonitorStatus, ProbeReason, RoundReport, UnjudgedPeriod};
 use parallax_core::flapping::{FlapHistory, STABLE_AFTER};

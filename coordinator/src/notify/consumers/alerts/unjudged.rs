@@ -1,6 +1,6 @@
 //! Mail to a page's owner that no check of a monitor can be judged, for a reason on the target's side.
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::event::{EventKind, UnjudgedPeriod};
 use parallax_core::time::Timestamp;
 
@@ -24,20 +24,11 @@ pub(super) fn unjudged_delivery(
     let (page, monitor) = (page.value, monitor.value);
     let UnjudgedPeriod { since, reason } = unjudged;
     let to = Recipient::Owner(page.account);
+    let mail = DeliveryMessage::Mail(render::monitor_unjudged(&page, &monitor, *since, reason));
     Ok(Some(Delivery {
-        id: event_delivery_id(recorded, to),
         page: Some(page.id),
-        to,
-        event: EVENT.to_owned(),
         monitor: Some(monitor.id),
-        incident: None,
         seq: recorded.seq,
-        message: DeliveryMessage::Mail(render::monitor_unjudged(&page, &monitor, *since, reason)),
-        is_single_attempt: false,
-        created_at: now,
-        state: DeliveryState::Waiting(now),
-        attempts: Default::default(),
-        attempt_log: Vec::new(),
-        outage_start: None,
+        ..Delivery::waiting(event_delivery_id(recorded, to), to, EVENT, mail, now)
     }))
 }

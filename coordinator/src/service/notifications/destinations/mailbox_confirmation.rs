@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::destination::{DeliveryHealth, Destination};
 use parallax_core::id::{DeliveryId, DestinationId};
 use parallax_core::link_token;
@@ -22,7 +22,7 @@ use subtle::ConstantTimeEq;
 use super::DestinationService;
 use crate::notify::render;
 use crate::service::notifications::confirmation_limits::UnconfirmedAddress;
-use crate::service::notifications::confirmation_requests::request_key;
+use crate::service::notifications::confirmation_requests::{record_request, request_key};
 use crate::service::{ServiceError, ServiceResult};
 use crate::storage::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
 
@@ -117,13 +117,7 @@ impl DestinationService {
                 .await?;
         }
         destination.health.disabled = destination.health.disabled.map(|(_, reason)| (now, reason));
-        batch.expect(Expect::StoredResponse(
-            name.clone(),
-            last.map_or(Presence::Absent, |last| Presence::At(last.revision)),
-        ));
-        let asked =
-            StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now + CONFIRMATION_INTERVAL };
-        batch.write(Op::DeleteExpiredResponses(now)).write(Op::PutStoredResponse(name, asked));
+        record_request(name, last.as_ref(), now, batch);
         let token: [u8; 16] = rand::random();
         let good = StoredResponse {
             fingerprint: link_fingerprint(token, &mailbox),
@@ -141,23 +135,9 @@ impl DestinationService {
         let url = self.context.page_url(page);
         let link = link_token::encode(&destination.id.to_string(), DestinationId::PREFIX, token);
         let confirm = format!("{url}/confirm-alerts?t={link}");
-        Delivery {
-            id: DeliveryId::new(now, rand::random()),
-            page: Some(page.id),
-            to: Recipient::UnconfirmedDestination(destination.id),
-            event: CONFIRMATION.to_owned(),
-            monitor: None,
-            incident: None,
-            seq: 0,
-            message: DeliveryMessage::Mail(render::alerts_confirmation(page, &url, &confirm)),
-            is_single_attempt: false,
-            // The time stored in the destination: a mail superseded by a newer request is not sent.
-            created_at: now,
-            state: DeliveryState::Waiting(now),
-            attempts: Default::default(),
-            attempt_log: Vec::new(),
-            outage_start: None,
-        }
+        let mail = DeliveryMessage::Mail(render::alerts_confirmation(page, &url, &confirm));
+        let (id, to) = (DeliveryId::new(now, rand::random()), Recipient::UnconfirmedDestination(destination.id));
+        Delivery { page: Some(page.id), ..Delivery::waiting(id, to, CONFIRMATION, mail, now) }
     }
 
     fn destination_by_link(&self, link: &str) -> ServiceResult<VersionedValue<Destination>> {

@@ -14,6 +14,7 @@ use parallax_core::destination::edit::{DestinationContext, DestinationEdit};
 use parallax_core::destination::{Destination, MAX_DESTINATIONS};
 use parallax_core::id::{DestinationId, PageId};
 use parallax_core::plan::PlanLimitError;
+use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 
 use crate::service::context::ServiceContext;
@@ -157,14 +158,8 @@ impl DestinationService {
         id: DestinationId,
         once: &IdempotentRequest<'_, Destination>,
     ) -> ServiceResult<RequestOutcome<Destination>> {
-        self.context
-            .change_page_once(caller, page, id.to_u128(), once, |page| async move {
-                let before = self.context.destination_on(&page, id)?;
-                let rotated = before.value.rotated(format_secret(rand::random()), self.context.now());
-                let rotated = rotated.ok_or_else(|| ValidationErrors::whole_request(NO_SECRET))?;
-                Ok(replacement(&before, rotated, Batch::new(), &self.context.account_of(&page)?))
-            })
-            .await
+        let rotate = |it: &Destination, now| it.rotated(format_secret(rand::random()), now);
+        self.change_secret(caller, page, id, once, rotate).await
     }
 
     /// Activates a webhook's pending secret: the previous one no longer signs. Without a pending secret nothing
@@ -180,11 +175,25 @@ impl DestinationService {
         id: DestinationId,
         once: &IdempotentRequest<'_, Destination>,
     ) -> ServiceResult<RequestOutcome<Destination>> {
+        self.change_secret(caller, page, id, once, |it, _| it.activated()).await
+    }
+
+    /// Changes a webhook's secrets. `change` returns `None` for a destination that has none.
+    async fn change_secret(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: DestinationId,
+        once: &IdempotentRequest<'_, Destination>,
+        change: impl Fn(&Destination, Timestamp) -> Option<Destination>,
+    ) -> ServiceResult<RequestOutcome<Destination>> {
+        let change = &change;
         self.context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
                 let before = self.context.destination_on(&page, id)?;
-                let activated = before.value.activated().ok_or_else(|| ValidationErrors::whole_request(NO_SECRET))?;
-                Ok(replacement(&before, activated, Batch::new(), &self.context.account_of(&page)?))
+                let changed = change(&before.value, self.context.now());
+                let changed = changed.ok_or_else(|| ValidationErrors::whole_request(NO_SECRET))?;
+                Ok(replacement(&before, changed, Batch::new(), &self.context.account_of(&page)?))
             })
             .await
     }

@@ -4,21 +4,20 @@
 //! same destination has another link. A stopped destination must be confirmed again: saving it only sends a
 //! confirmation mail.
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::destination::{DeliveryHealth, Destination, DisableReason};
 use parallax_core::id::{DeliveryId, DestinationId};
 use parallax_core::link_token;
 use parallax_core::page::{NO_ACCOUNT, Page};
-use parallax_core::subscriber::CONFIRMATION_INTERVAL;
 use parallax_core::subscriber::request::SubscriberAddress;
 use subtle::ConstantTimeEq;
 
 use super::DestinationService;
 use super::mailbox_confirmation::LinkedDestination;
 use crate::notify::render;
-use crate::service::notifications::confirmation_requests::request_key;
+use crate::service::notifications::confirmation_requests::{record_request, request_key};
 use crate::service::{ServiceError, ServiceResult};
-use crate::storage::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
+use crate::storage::{Batch, Expect, Presence, VersionedValue};
 
 /// Event name of the mail that notifies the owner.
 const STOPPED: &str = "destination.stopped";
@@ -68,17 +67,9 @@ impl DestinationService {
                 batch
                     .expect(Expect::Destination(id, Presence::At(revision)))
                     .expect(Expect::Page(page.id, Presence::Present));
-                batch.expect(Expect::StoredResponse(
-                    name.clone(),
-                    last.map_or(Presence::Absent, |last| Presence::At(last.revision)),
-                ));
                 // This mailbox gets no other confirmation mail on the same day.
-                let asked = StoredResponse {
-                    fingerprint: [0; 32],
-                    response: Vec::new(),
-                    expires_at: now + CONFIRMATION_INTERVAL,
-                };
-                batch.write(Op::PutStoredResponse(name, asked)).write(self.stop_notice_mail(&page, &destination));
+                record_request(name, last.as_ref(), now, &mut batch);
+                batch.write(self.stop_notice_mail(&page, &destination));
                 let health =
                     DeliveryHealth { disabled: Some((now, DisableReason::Unconfirmed)), ..DeliveryHealth::default() };
                 batch.write(Destination { health, ..destination });
@@ -90,28 +81,9 @@ impl DestinationService {
 
     fn stop_notice_mail(&self, page: &Page, destination: &Destination) -> Delivery {
         let (now, why) = (self.context.now(), DisableReason::Unconfirmed);
-        Delivery {
-            id: DeliveryId::new(now, rand::random()),
-            page: Some(page.id),
-            to: Recipient::Owner(page.account),
-            event: STOPPED.to_owned(),
-            monitor: None,
-            incident: None,
-            seq: 0,
-            message: DeliveryMessage::Mail(render::destination_switched_off(
-                &destination.name,
-                &page.name,
-                why,
-                now,
-                page.timezone,
-            )),
-            is_single_attempt: false,
-            created_at: now,
-            state: DeliveryState::Waiting(now),
-            attempts: Default::default(),
-            attempt_log: Vec::new(),
-            outage_start: None,
-        }
+        let mail = render::destination_switched_off(&destination.name, &page.name, why, now, page.timezone);
+        let (id, to) = (DeliveryId::new(now, rand::random()), Recipient::Owner(page.account));
+        Delivery { page: Some(page.id), ..Delivery::waiting(id, to, STOPPED, DeliveryMessage::Mail(mail), now) }
     }
 
     fn destination_by_stop_link(&self, link: &str) -> ServiceResult<(VersionedValue<Destination>, Page)> {
@@ -128,9 +100,6 @@ impl DestinationService {
     }
 
     fn stop_token(&self, id: DestinationId, mailbox: &str) -> [u8; 16] {
-        let sealed = self.context.mac(&[b"stop alerts", &id.to_u128().to_be_bytes(), mailbox.as_bytes()]);
-        let mut token = [0; 16];
-        token.iter_mut().zip(sealed.as_ref()).for_each(|(byte, sealed)| *byte = *sealed);
-        token
+        self.context.mac_prefix(&[b"stop alerts", &id.to_u128().to_be_bytes(), mailbox.as_bytes()])
     }
 }

@@ -12,7 +12,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::destination::DeliveryHealth;
 use parallax_core::id::{DeliveryId, MonitorId, SubscriberId};
 use parallax_core::page::Page;
@@ -31,9 +31,9 @@ use self::request::{NewSubscriber, subscriber_after_request};
 use crate::notify::render;
 use crate::service::context::ServiceContext;
 use crate::service::notifications::confirmation_limits::{ConfirmationLimits, UnconfirmedAddress};
-use crate::service::notifications::confirmation_requests::request_key;
+use crate::service::notifications::confirmation_requests::{record_request, request_key};
 use crate::service::{ServiceError, ServiceResult};
-use crate::storage::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
+use crate::storage::{Batch, Expect, Op, Presence, VersionedValue};
 
 /// Event name of a webhook's challenge, sent before anything else: the response must be the value of `challenge`.
 pub const CHALLENGE: &str = render::challenge::CHALLENGE_EVENT;
@@ -312,11 +312,7 @@ impl SubscriberService {
         if before.is_none() {
             batch.expect(Expect::SubscribersBelow(page.id, MAX_SUBSCRIBERS));
         }
-        let is = last.map_or(Presence::Absent, |last| Presence::At(last.revision));
-        batch.expect(Expect::StoredResponse(name.clone(), is));
-        let remembered =
-            StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now + CONFIRMATION_INTERVAL };
-        batch.write(Op::DeleteExpiredResponses(now)).write(Op::PutStoredResponse(name, remembered));
+        record_request(name, last.as_ref(), now, &mut batch);
         batch.write(subscriber.clone()).write(self.confirmation_request(page, &subscriber, fresh));
         Ok(Some((subscriber, batch)))
     }
@@ -337,22 +333,12 @@ impl SubscriberService {
                 (CHALLENGE, DeliveryMessage::Json(question.to_string().into_bytes()))
             }
         };
+        let to = Recipient::Subscriber(subscriber.id);
         Delivery {
-            id: confirmation_id(subscriber),
             page: Some(page.id),
-            to: Recipient::Subscriber(subscriber.id),
-            event: event.to_owned(),
-            monitor: None,
-            incident: None,
-            seq: 0,
-            message: letter,
             // A challenge is sent only once: strangers can cause it.
             is_single_attempt: matches!(subscriber.contact, Contact::Webhook { .. }),
-            created_at: now,
-            state: DeliveryState::Waiting(now),
-            attempts: Default::default(),
-            attempt_log: Vec::new(),
-            outage_start: None,
+            ..Delivery::waiting(confirmation_id(subscriber), to, event, letter, now)
         }
     }
 
@@ -365,16 +351,11 @@ impl SubscriberService {
 
 /// Identifies a contact among a page's subscribers.
 fn contact_fingerprint(address: &SubscriberAddress) -> [u8; 16] {
-    let digest: [u8; 32] = Sha256::digest(address.normalized()).into();
-    let mut start = [0; 16];
-    start.copy_from_slice(digest.get(..16).unwrap_or(&[0; 16]));
-    start
+    Sha256::digest(address.normalized()).first_chunk().copied().unwrap_or_default()
 }
 
 /// Derives the id of a subscriber's last confirmation request.
 fn confirmation_id(subscriber: &Subscriber) -> DeliveryId {
     let digest = Sha256::digest([&b"question"[..], &subscriber.id.to_u128().to_be_bytes()].concat());
-    let mut random = [0; 10];
-    random.copy_from_slice(digest.get(..10).unwrap_or(&[0; 10]));
-    DeliveryId::new(subscriber.confirmation_sent_at, random)
+    DeliveryId::new(subscriber.confirmation_sent_at, digest.first_chunk().copied().unwrap_or_default())
 }

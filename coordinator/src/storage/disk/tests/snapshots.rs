@@ -199,7 +199,8 @@ fn a_snapshot_with_a_record_that_does_not_decode_is_not_the_newest_usable_one() 
     bench.write(Op::PutStoredResponse("name".to_owned(), long));
     let (at, keep) = (Timestamp::from_millis, SnapshotRetention { newest: 9, days: 9 });
     let (good, taken) = SnapshotFolder::of(&store).take(&*bench.reader, at(1_000), keep).unwrap();
-    assert_eq!(verify_snapshot_records(&good.path, None), Ok(taken.counts), "a split record is put together");
+    let whole = VerifiedSnapshot { counts: taken.counts, checksum_only: 0, undecodable: None };
+    assert_eq!(verify_snapshot_records(&good.path, None), Ok(whole.clone()), "a split record is put together");
     drop(bench);
 
     for (prefix, length) in [("da", 9), ("dr", 3 * record::MAX_PIECE)] {
@@ -218,11 +219,26 @@ fn a_snapshot_with_a_record_that_does_not_decode_is_not_the_newest_usable_one() 
         assert!(is_damaged(&reader.verify()), "{prefix}");
         let (newer, _) = shelf.take(&*reader, at(9_000), keep).unwrap();
         assert!(verify_snapshot(&newer.path).is_ok(), "its checksums match: {prefix}");
-        assert!(is_damaged(&verify_snapshot_records(&newer.path, None)), "{prefix}");
-        let mut bad = Vec::new();
-        let (newest, counts) = shelf.newest_valid(None, |file, _| bad.push(file.path.clone())).unwrap().unwrap();
-        assert_eq!((newest.path.file_name(), counts), (good.path.file_name(), taken.counts));
-        assert_eq!(bad, [newer.path]);
+        let undecodable = |file: &Path| verify_snapshot_records(file, None).unwrap().undecodable.unwrap();
+        assert_eq!(undecodable(&newer.path).count, 1, "{prefix}");
+        assert!(undecodable(&newer.path).first.contains(prefix), "{prefix}");
+        let search = shelf.newest_usable(None).unwrap();
+        let (oldest, verified) = search.found.unwrap();
+        assert_eq!((oldest.path.file_name(), &verified), (good.path.file_name(), &whole));
+        assert_eq!(search.skipped, [(newer.clone(), undecodable(&newer.path).to_string())]);
+
+        // All have the record: the newest intact one is taken, and only the newer ones are skipped.
+        fs::remove_file(&oldest.path).unwrap();
+        fs::copy(&newer.path, shelf.path().join("19700101T000002Z.snapshot")).unwrap();
+        let damaged = shelf.path().join("19700101T000010Z.snapshot");
+        fs::write(&damaged, "no snapshot").unwrap();
+        let search = shelf.newest_usable(None).unwrap();
+        let (newest, verified) = search.found.unwrap();
+        assert_eq!((&newest, verified.undecodable), (&newer, Some(undecodable(&newer.path))));
+        assert_eq!(search.skipped.iter().map(|(file, _)| &file.path).collect::<Vec<_>>(), [&damaged]);
+        assert!(restore(&other, &newest.path, "old", &small_options()).is_err(), "the store is open");
+        drop(reader);
+        restore(&other, &newest.path, "old", &small_options()).unwrap();
     }
 }
 
