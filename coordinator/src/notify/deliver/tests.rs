@@ -149,6 +149,20 @@ impl DeliveryWorld {
         timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{id} is {:?}", self.stage(id)))
     }
 
+    /// Waits until that many attempts and drops are counted: they are stored first.
+    async fn wait_for_counts(&self, attempts: u64, dropped: u64) {
+        let counted = || {
+            let attempts = self.counters.attempts().map(|(_, _, count)| count).sum();
+            (attempts, self.counters.dropped.load(std::sync::atomic::Ordering::Relaxed))
+        };
+        let waiting = async {
+            while counted() != (attempts, dropped) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("counted {:?}", counted()));
+    }
+
     async fn advance_clock(&self, millis: i64) {
         self.clock.set(self.clock.now() + millis);
     }
@@ -195,7 +209,7 @@ async fn what_is_written_is_posted_once_signed_and_noted() {
     ] {
         assert_eq!(got[0].header(name), Some(value.as_str()), "{name}");
     }
-    assert_eq!(world.counters.attempts().filter(|(_, _, count)| *count > 0).count(), 1);
+    world.wait_for_counts(1, 0).await;
     world.stop().await;
 }
 
@@ -264,7 +278,7 @@ async fn a_still_down_behind_another_is_dropped_and_nothing_else_is() {
     let alone = world.send(1, 1, 4, "still-down").await;
     world.wait_for_stage(alone, delivered).await;
     assert_eq!(receiver.requests().len(), 4);
-    assert_eq!(world.counters.dropped.load(std::sync::atomic::Ordering::Relaxed), 1);
+    world.wait_for_counts(4, 1).await;
 }
 
 #[tokio::test]

@@ -240,7 +240,6 @@ fn a_pinned_monitor_is_explained_by_the_agents_of_its_region_alone() {
 
     let reasons = reasons_with(asia, |vantage| vantage.quarantined = vantage.region == Region::Asia);
     assert!(reasons.iter().any(|reason| reason == ALL_QUARANTINED), "{reasons:?}");
-    assert!(reasons.iter().any(|reason| reason.ends_with("don't count: 1.")), "{reasons:?}");
 
     let reasons = reasons_with(asia, |vantage| vantage.quarantined = vantage.region == Region::Europe);
     assert!(reasons.iter().all(|reason| !reason.contains("quarantine") && reason != NO_AGENT), "{reasons:?}");
