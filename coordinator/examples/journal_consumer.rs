@@ -1,6 +1,6 @@
 //! A consumer of the journal, from trait to first event: `cargo run --example journal_consumer`.
 //!
-//! Real consumers are in `coordinator/src/notify/consumers/`; `app/consumers.rs` sets their first cursor and starts
+//! Real consumers are in `coordinator/notify/src/consumers/`; `app/consumers.rs` sets their first cursor and starts
 //! them. This one counts the edits of each monitor, and writes nothing but its cursor.
 
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use parallax_coordinator::clock::Clock;
-use parallax_coordinator::notify::consumers::{ConsumerTurn, JournalConsumer, consume_next, init_cursor};
-use parallax_coordinator::storage::{Batch, JournalEvent, Result, Store, StoreRead};
 use parallax_core::event::{EditKind, Event, EventKind};
 use parallax_core::id::MonitorId;
 use parallax_core::time::Timestamp;
+use parallax_notify::consumers::{ConsumerTurn, JournalConsumer, consume_next, init_cursor};
+use parallax_runtime::clock::Clock;
+use parallax_store::{Batch, JournalEvent, Result, Store, StoreRead};
 
 /// Counts the edits of each monitor.
 #[derive(Debug, Default)]

@@ -24,6 +24,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use parallax_dial::OwnAddresses;
+use parallax_engine::counters::EngineCounters;
+use parallax_mesh::members::MemberStore;
+use parallax_runtime::clock::Clock;
+use parallax_runtime::supervisor::Supervisor;
+use parallax_service::{ServiceParts, Services};
+use parallax_store::Store;
+use parallax_web::http;
 use tokio::sync::watch;
 
 pub use self::error::AppError;
@@ -31,15 +38,8 @@ use self::listeners::{BoundListeners, ListenerSources};
 use self::pipeline::PipelineInputs;
 use self::recovery_hint::RecoveryHint;
 use self::store::StoredState;
-use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
 use crate::drain::Drain;
-use crate::engine::counters::EngineCounters;
-use crate::http;
-use crate::members::MemberStore;
-use crate::service::{ServiceParts, Services};
-use crate::storage::Store;
-use crate::supervisor::Supervisor;
 
 /// Name of the store's folder.
 const STORE: &str = "store";

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select_all;
+use parallax_mesh::MeshHandle;
+use parallax_runtime::supervisor::{Supervisor, TaskGroup};
+use parallax_store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::app::AppError;
-use crate::mesh::MeshHandle;
-use crate::storage::Store;
-use crate::supervisor::{Supervisor, TaskGroup};
 
 /// Time that listeners get to finish requests in progress.
 const LISTENER_TIMEOUT: Duration = Duration::from_secs(10);

@@ -82,8 +82,8 @@ mod tests {
         tracing::subscriber::with_default(subscriber, || {
             tracing::warn!(target: "h2::proto::streams::streams", "reset");
             tracing::error!(target: "h2::proto::connection", "broken");
-            tracing::info!(target: "parallax_coordinator::app", "begun");
-            tracing::debug!(target: "parallax_coordinator::app", "detail");
+            tracing::info!(target: "parallax_mesh::session", "begun");
+            tracing::debug!(target: "parallax_mesh::session", "detail");
         });
         let told = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         ["reset", "broken", "begun", "detail"].into_iter().filter(|word| told.contains(word)).collect()
@@ -92,7 +92,9 @@ mod tests {
     #[test]
     fn a_client_that_resets_streams_writes_no_lines_unless_they_are_asked_for() {
         assert_eq!(passed("info"), ["broken", "begun"]);
-        assert_eq!(passed("warn,parallax_coordinator=debug"), ["broken", "begun", "detail"]);
+        for filter in ["warn,parallax=debug", "warn,parallax_mesh=debug"] {
+            assert_eq!(passed(filter), ["broken", "begun", "detail"], "{filter}");
+        }
         assert_eq!(passed("info,h2=warn"), ["reset", "broken", "begun"]);
         assert_eq!(passed("off"), [""; 0]);
         assert!(filter("info,=").is_err());

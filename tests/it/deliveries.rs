@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use parallax_coordinator::storage::disk::DiskOptions;
-use parallax_coordinator::storage::{Batch, Store};
 use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
 use parallax_core::destination::{Channel, DeliveryHealth, Destination, SigningSecrets};
 use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
 use parallax_core::time::Timestamp;
+use parallax_store::disk::DiskOptions;
+use parallax_store::{Batch, Store};
 use parallax_tests::eventually::{eventually, print_figure, print_note, wall_clock};
 use parallax_tests::external_tools::{self, ExternalTools};
 use parallax_tests::installation::CoordinatorProcess;

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use parallax_coordinator::storage::Store;
-use parallax_coordinator::storage::disk::DiskOptions;
 use parallax_core::delivery::Recipient;
+use parallax_store::Store;
+use parallax_store::disk::DiskOptions;
 use parallax_tests::eventually::{eventually, print_note};
 use parallax_tests::installation::{CoordinatorProcess, TestAccount};
 use parallax_tests::syscall_faults::SyscallFaults;

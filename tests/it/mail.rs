@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use parallax_coordinator::notify::deliver::mail::{MailBackend, MailConfig, Mailer, SmtpConfig, SmtpTls};
-use parallax_coordinator::notify::deliver::{OutgoingMail, SendMail, SendResult};
 use parallax_core::delivery::{AttemptOutcome, MailMessage};
 use parallax_core::id::DeliveryId;
 use parallax_core::time::Timestamp;
+use parallax_notify::deliver::mail::{MailBackend, MailConfig, Mailer, SmtpConfig, SmtpTls};
+use parallax_notify::deliver::{OutgoingMail, SendMail, SendResult};
 use parallax_tests::eventually::eventually;
 use parallax_tests::external_tools::ExternalTools;
 use parallax_tests::installation::CoordinatorProcess;

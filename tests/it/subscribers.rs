@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use parallax_coordinator::storage::disk::DiskOptions;
-use parallax_coordinator::storage::{Batch, Store};
 use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_store::disk::DiskOptions;
+use parallax_store::{Batch, Store};
 use parallax_tests::api_client::{ApiClient, http_client_builder};
 use parallax_tests::eventually::{eventually, print_note, wall_clock};
 use parallax_tests::installation::{CoordinatorProcess, TestAccount};

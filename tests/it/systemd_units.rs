@@ -64,7 +64,7 @@ fn install(machine: &SystemdContainer) {
     machine.run(
         "settings=/etc/parallax/coordinator.toml
          sed -i 's|^base_url = .*|base_url = \"http://127.0.0.1\"|; s|^listen = \"127.0.0.1:8080\"|listen = \"0.0.0.0:80\"|
-                 s|^filter = \"info\"|filter = \"info,parallax_coordinator::notify::deliver=debug\"|' $settings",
+                 s|^filter = \"info\"|filter = \"info,parallax_notify::deliver=debug\"|' $settings",
     );
     machine.run("parallax check-config");
     machine.run(

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use parallax_agent::spool::Spool;
-use parallax_coordinator::storage::disk;
 use parallax_core::account::Account;
 use parallax_core::block;
 use parallax_core::event::Event;
@@ -17,6 +16,7 @@ use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
 use parallax_core::rollup::HourRollup;
+use parallax_store::disk;
 use serde::de::DeserializeOwned;
 
 use crate::hostile_bytes::{typeless_bytes, variants, varint};

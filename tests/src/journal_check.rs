@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use parallax_coordinator::storage::disk::DiskOptions;
-use parallax_coordinator::storage::{JournalEvent, Store};
 use parallax_core::event::{AlertKind, EditKind, EventKind, MonitorStatus, StatusChange};
 use parallax_core::id::MonitorId;
 use parallax_core::observation::Reading;
 use parallax_core::time::Timestamp;
+use parallax_store::disk::DiskOptions;
+use parallax_store::{JournalEvent, Store};
 
 /// Both journals of a store: events and readings.
 #[derive(Debug)]

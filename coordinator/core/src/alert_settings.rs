@@ -9,7 +9,7 @@ use crate::id::{IncidentId, MonitorId, UpdateId};
 use crate::observation::Failure;
 use crate::outage::wider_scope;
 use crate::patch::PatchField;
-use crate::time::{MINUTE, Timestamp};
+use crate::time::Timestamp;
 use crate::validation::ValidationErrors;
 use crate::vantage::RegionSet;
 
@@ -28,13 +28,6 @@ pub struct AlertSettings {
 impl Default for AlertSettings {
     fn default() -> Self {
         Self { repeat_minutes: None, automatic_incidents: true }
-    }
-}
-
-impl AlertSettings {
-    /// Milliseconds between two notifications of an ongoing outage.
-    pub fn repeat_interval_ms(&self) -> Option<i64> {
-        self.repeat_minutes.map(|minutes| i64::from(minutes) * MINUTE)
     }
 }
 

@@ -4,10 +4,10 @@ use parallax_core::alert_settings::AlertSettingsEdit;
 use parallax_core::id::PageId;
 use parallax_core::page::Page;
 use parallax_core::patch::PatchField;
+use parallax_service::Services;
 use serde_json::{Value, json};
 
 use super::command::CommandError;
-use crate::service::Services;
 
 /// Changes the given settings and returns the current ones.
 pub(super) async fn update(
@@ -45,8 +45,9 @@ async fn find(service: &Services, wanted: &str) -> Result<Page, CommandError> {
 
 #[cfg(test)]
 mod tests {
+    use parallax_service::test_world::world;
+
     use super::*;
-    use crate::service::tests::world;
 
     #[tokio::test]
     async fn the_operator_shows_and_sets_what_a_page_tells() {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parallax_service::Services;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
@@ -16,7 +17,6 @@ use tokio::time::timeout;
 
 use super::client::{self, AdminClientError};
 use super::{AdminCommand, AdminReply, CommandError, maintenance};
-use crate::service::Services;
 
 /// Maximum size of a chunk, in bytes.
 const CHUNK: usize = 256 << 10;

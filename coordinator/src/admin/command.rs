@@ -5,11 +5,10 @@ use std::fmt;
 use std::time::Duration;
 
 use parallax_core::page::access::PagePassword;
+use parallax_mesh::members::MemberError;
+use parallax_service::ServiceError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::members::MemberError;
-use crate::service::ServiceError;
 
 /// An operator's command. Names, plans, regions and ids are text and validated by the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,11 +8,11 @@ use parallax_core::text;
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{Region, RegionSet, VantageNo};
 use parallax_core::verdict::RegionStatus;
+use parallax_service::monitors::inspection::{MonitorInspection, RecentRound};
+use parallax_service::{ServiceError, Services};
 use serde_json::{Value, json};
 
 use super::command::CommandError;
-use crate::service::monitors::inspection::{MonitorInspection, RecentRound};
-use crate::service::{ServiceError, Services};
 
 /// Agents listed, at most; those with the next rounds come first.
 const MAX_AGENTS: usize = 60;
@@ -248,9 +248,9 @@ mod tests {
     use parallax_core::observation::{Failure, Measurements, RoundOutcome};
     use parallax_core::plan::{Plan, PlanLimits};
     use parallax_core::vantage::Mesh;
+    use parallax_service::test_world::{START, world};
 
     use super::*;
-    use crate::service::tests::{START, world};
 
     #[tokio::test]
     async fn a_fault_names_the_id_and_where_ids_are_listed() {

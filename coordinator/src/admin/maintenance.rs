@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use parallax_service::Services;
+use parallax_service::store_admin::{StoreCounts, StoreError};
 use serde_json::{Value, json};
 
 use super::CommandError;
-use crate::service::Services;
-use crate::service::store_admin::{StoreCounts, StoreError};
 
 pub(super) async fn verify(service: &Services) -> Result<Value, CommandError> {
     Ok(verification_view(&service.store.verify().await.map_err(store_error)?))

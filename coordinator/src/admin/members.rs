@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_core::vantage::Region;
+use parallax_mesh::members::{
+    AgentView, INVITATION_LIFE, InviteRequest, MemberError, MemberStore, RotationCommand, RotationProgress,
+};
 use serde_json::{Value, json};
 
 use super::CommandError;
-use crate::members::{
-    AgentView, INVITATION_LIFE, InviteRequest, MemberError, MemberStore, RotationCommand, RotationProgress,
-};
 
 pub(super) async fn invite(
     roll: &MemberStore,

@@ -26,12 +26,12 @@ use parallax_core::page::Page;
 use parallax_core::page::branding::PictureUse;
 use parallax_core::patch::PatchField;
 use parallax_core::plan::Plan;
+use parallax_mesh::members::MemberStore;
+use parallax_service::accounts::keys::NewKey;
+use parallax_service::{ServiceError, Services};
 use serde_json::{Value, json};
 
 pub use self::command::{AdminCommand, AdminReply, CommandError};
-use crate::members::MemberStore;
-use crate::service::accounts::keys::NewKey;
-use crate::service::{ServiceError, Services};
 
 /// Maximum size of a command line, in bytes.
 pub(crate) const MAX_COMMAND: u64 = 256 * 1024;

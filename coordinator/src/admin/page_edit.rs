@@ -7,9 +7,9 @@ use parallax_core::page::edit::PageEdit;
 use parallax_core::patch::PatchField;
 use parallax_core::validation::ValidationErrors;
 use parallax_core::vantage::{Region, RegionSet};
+use parallax_service::ServiceError;
 
 use super::CommandError;
-use crate::service::ServiceError;
 
 /// Builds the edit that sets some fields and clears others.
 ///

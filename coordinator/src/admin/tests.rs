@@ -3,9 +3,15 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use parallax_certs::rotation::AuthorityStore;
 use parallax_core::page::access::PagePassword;
 use parallax_core::plan::PlanLimits;
 use parallax_core::time::Timestamp;
+use parallax_mesh::members::MemberStore;
+use parallax_runtime::clock::Clock;
+use parallax_service::page_access::AccessTokenKey;
+use parallax_service::{ServiceParts, ServiceSettings, Services};
+use parallax_store::Store;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -13,11 +19,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::clock::Clock;
-use crate::members::tests::roll_in;
-use crate::service::page_access::AccessTokenKey;
-use crate::service::{ServiceParts, ServiceSettings, Services};
-use crate::storage::Store;
 
 /// The admin side of a coordinator.
 struct AdminFixture {
@@ -66,7 +67,10 @@ fn operator() -> OperatorCommands {
         allow_private: false,
         access_token_key: AccessTokenKey::new(&[7; 32]),
     };
-    let members = roll_in(store.clone(), clock.clone());
+    let data = tempfile::tempdir().unwrap().path().join("data");
+    parallax_certs::files::ensure_private_folder(&data).unwrap();
+    let authorities = AuthorityStore::open(&data, clock.now().as_millis() / 1_000).unwrap();
+    let members = MemberStore::new(store.clone(), clock.clone(), authorities);
     OperatorCommands::new(Services::new(ServiceParts::disconnected(store, clock, settings)), members)
 }
 

@@ -1,12 +1,12 @@
 //! Handling of a restored store: agents revoked since the snapshot are revoked again, and open invitations expire.
 
 use parallax_certs::rotation::AuthorityStore;
+use parallax_mesh::members::{MemberError, MemberStore, Revocations};
+use parallax_runtime::clock::Clock;
+use parallax_store::Store;
 
 use super::{AppError, slot_epoch};
-use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
-use crate::members::{MemberError, MemberStore, Revocations};
-use crate::storage::Store;
 
 /// Opens the members' records and applies the revocations that are stored outside the store. Must run before any
 /// agent can connect.

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parallax_core::quarantine::SuspectedVantages;
+use parallax_engine::history::{self, History};
+use parallax_engine::scheduler::Scheduler;
+use parallax_mesh::MeshHandle;
+use parallax_mesh::members::MemberStore;
+use parallax_runtime::clock::Clock;
+use parallax_runtime::supervisor::TaskGroup;
+use parallax_service::Services;
+use parallax_service::domain_verification;
+use parallax_store::Store;
+use parallax_web::page_cache::PageCache;
 use tokio::sync::watch;
 
 use super::{health_checks, store_maintenance};
-use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
-use crate::domain_verification;
-use crate::history::{self, History};
-use crate::members::MemberStore;
-use crate::mesh::MeshHandle;
-use crate::page_cache::PageCache;
-use crate::scheduler::Scheduler;
-use crate::service::Services;
-use crate::storage::Store;
-use crate::supervisor::TaskGroup;
 
 /// Interval of the history's maintenance while nothing is due.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);

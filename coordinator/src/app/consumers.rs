@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use parallax_core::time::Timestamp;
+use parallax_notify::consumers::alerts::AlertConsumer;
+use parallax_notify::consumers::automatic_incidents::IncidentConsumer;
+use parallax_notify::consumers::bulletins::BulletinConsumer;
+use parallax_notify::consumers::operator_alerts::OperatorAlertConsumer;
+use parallax_notify::consumers::{self, JournalConsumer, bulletin_fanout};
+use parallax_runtime::clock::Clock;
+use parallax_runtime::supervisor::{Supervisor, TaskGroup};
+use parallax_service::ServiceSettings;
+use parallax_service::destinations::default_destination::add_owner_destinations;
+use parallax_store::{Store, StoreError, StoreRead};
 use tokio::sync::Notify;
-
-use crate::clock::Clock;
-use crate::notify::consumers::alerts::AlertConsumer;
-use crate::notify::consumers::automatic_incidents::IncidentConsumer;
-use crate::notify::consumers::bulletins::BulletinConsumer;
-use crate::notify::consumers::operator_alerts::OperatorAlertConsumer;
-use crate::notify::consumers::{self, JournalConsumer, bulletin_fanout};
-use crate::service::ServiceSettings;
-use crate::service::destinations::default_destination::add_owner_destinations;
-use crate::storage::{Store, StoreError, StoreRead};
-use crate::supervisor::{Supervisor, TaskGroup};
 
 /// Cursor names of all consumers.
 pub(super) const NAMES: [&str; 4] =

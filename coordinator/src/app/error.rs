@@ -3,10 +3,10 @@
 use std::io;
 use std::net::SocketAddr;
 
-use crate::history;
-use crate::mesh;
-use crate::storage::StoreError;
-use crate::supervisor::TaskFailure;
+use parallax_engine::history;
+use parallax_mesh as mesh;
+use parallax_runtime::supervisor::TaskFailure;
+use parallax_store::StoreError;
 
 /// Reason why the coordinator can't start or has stopped.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ pub enum AppError {
     Domains(String),
     /// Deliveries could not be set up.
     #[error(transparent)]
-    Deliver(#[from] crate::notify::deliver::DeliveryError),
+    Deliver(#[from] parallax_notify::deliver::DeliveryError),
     /// A part ended that should run as long as the coordinator does.
     #[error("{0} ended unexpectedly; see the log")]
     PartEnded(&'static str),

@@ -13,16 +13,16 @@ use parallax_core::operator_alert::{AlertTracker, OperatorAlert, OperatorProblem
 use parallax_core::time::{DAY, SECOND, Timestamp};
 use parallax_core::vantage::Region;
 use parallax_dial::{DialError, OwnAddresses};
+use parallax_engine::counters::EngineCounters;
+use parallax_engine::mesh_problems;
+use parallax_mesh::{AgentView, FITNESS_LOG_TARGET};
+use parallax_runtime::clock::Clock;
+use parallax_runtime::supervisor::Supervisor;
+use parallax_store::{Batch, Op, Result, Store, StoreError, StoreRead};
+use parallax_web::tls::CertificateAndKey;
+use parallax_web::tls::acme::ExpiringCertificates;
 
 use super::listeners::CertificateState;
-use crate::clock::Clock;
-use crate::engine::counters::EngineCounters;
-use crate::engine::mesh_problems;
-use crate::mesh::{AgentView, FITNESS_LOG_TARGET};
-use crate::storage::{Batch, Op, Result, Store, StoreError, StoreRead};
-use crate::supervisor::Supervisor;
-use crate::tls::CertificateAndKey;
-use crate::tls::acme::ExpiringCertificates;
 
 /// Interval of the checks.
 const INTERVAL: Duration = Duration::from_secs(5);

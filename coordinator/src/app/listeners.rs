@@ -6,6 +6,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use parallax_dial::{DialGuard, DialPolicy};
+use parallax_runtime::clock::Clock;
+use parallax_runtime::supervisor::TaskGroup;
+use parallax_service::Services;
+use parallax_service::hosts::{CertificateProblems, HostService, url_hostname};
+use parallax_store::Store;
+use parallax_web::http::server::{self, ConnectionSlots, ListenerMode};
+use parallax_web::http::{self, HttpContext};
+use parallax_web::tls::acme::{self, AcmeContext, AcmeManager, AcmeStatus, CertificateHosts};
+use parallax_web::tls::certificate_files::{CertificateFiles, FileStamps};
+use parallax_web::tls::{AcmeChallenges, CertificateResolver};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -17,17 +27,7 @@ use super::pipeline::Pipeline;
 use super::{AppError, StartContext, settings};
 use crate::admin;
 use crate::admin::admin_http::{self, AdminSources, HostCheck};
-use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
-use crate::http::server::{self, ConnectionSlots, ListenerMode};
-use crate::http::{self, HttpContext};
-use crate::service::Services;
-use crate::service::hosts::{CertificateProblems, HostService, url_hostname};
-use crate::storage::Store;
-use crate::supervisor::TaskGroup;
-use crate::tls::acme::{self, AcmeContext, AcmeManager, AcmeStatus, CertificateHosts};
-use crate::tls::certificate_files::{CertificateFiles, FileStamps};
-use crate::tls::{AcmeChallenges, CertificateResolver};
 
 /// Name of the folder of certificates.
 const FOLDER: &str = "tls";

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use parallax_notify::deliver::mail::{DEFAULT_STEP_TIMEOUT, MailBackend, MailConfig, Mailer, SmtpConfig, SmtpTls};
+
 use super::AppError;
 use crate::config::{self, MailTls, MailTransport};
-use crate::notify::deliver::mail::{DEFAULT_STEP_TIMEOUT, MailBackend, MailConfig, Mailer, SmtpConfig, SmtpTls};
 
 /// Maximum size of a CA certificate file, in bytes.
 const MAX_CA: u64 = 1 << 20;

@@ -8,6 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parallax_core::vantage::Region;
+use parallax_engine::counters::EngineCounters;
+use parallax_engine::mesh_problems::MeshProblem;
+use parallax_mesh::{self as mesh, AgentView};
+use parallax_notify::consumers::alerts::AlertConsumer;
+use parallax_notify::deliver::counters::DeliveryCounters as Deliveries;
+use parallax_runtime::supervisor::Supervisor;
+use parallax_store::{Store, StoreSize};
+use parallax_web::http;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -15,17 +23,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::admin::admin_http::MetricsRenderer;
-use crate::engine::counters::EngineCounters;
-use crate::engine::mesh_problems::MeshProblem;
-use crate::http;
-use crate::mesh::{self, AgentView};
-use crate::notify::consumers::alerts::AlertConsumer;
-use crate::notify::deliver::counters::DeliveryCounters as Deliveries;
-use crate::storage::{Store, StoreSize};
-use crate::supervisor::Supervisor;
-
 use super::consumers;
+use crate::admin::admin_http::MetricsRenderer;
 
 /// Sources of the metrics. None of them keeps a module alive that is to stop.
 pub(super) struct MetricSources {
@@ -279,9 +278,10 @@ fn signed(value: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use parallax_runtime::clock::Clock;
+    use parallax_service::{ServiceParts, ServiceSettings, Services};
+
     use super::*;
-    use crate::clock::Clock;
-    use crate::service::{ServiceParts, ServiceSettings, Services};
 
     #[tokio::test]
     async fn a_scrape_tells_how_every_room_stands() {
@@ -291,7 +291,7 @@ mod tests {
             root_domain: None,
             limits: Default::default(),
             allow_private: false,
-            access_token_key: crate::service::page_access::AccessTokenKey::new(&[7; 32]),
+            access_token_key: parallax_service::page_access::AccessTokenKey::new(&[7; 32]),
         };
         let service = Services::new(ServiceParts::disconnected(store.clone(), Clock::system(), settings));
         assert!(service.pings.admit("nobody's").is_err());

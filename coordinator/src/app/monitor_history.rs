@@ -13,10 +13,9 @@ use parallax_core::rollup::{Histogram, OutcomeCounts, RollupRules, end_of_day, s
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 use parallax_core::uptime::{RoundTally, TimeSpan};
 use parallax_core::vantage::{Region, RegionSet};
-
-use crate::history::{self, History, HistoryError};
-use crate::service::statistics::{CountsByDay, CountsBySlice, SliceOutcomes, WatchedHours};
-use crate::storage::StoreRead;
+use parallax_engine::history::{self, History, HistoryError};
+use parallax_service::statistics::{CountsByDay, CountsBySlice, SliceOutcomes, WatchedHours};
+use parallax_store::StoreRead;
 
 /// Longest period drawn from single readings; longer ones are drawn from hourly roll-ups.
 const FROM_READINGS: i64 = 2 * DAY;

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
+use parallax_notify::consumers::operator_alerts::OperatorAlertConsumer;
+use parallax_notify::deliver::channel::ServiceUrls;
+use parallax_notify::deliver::http_client::DeliveryClient;
+use parallax_notify::deliver::stop_links::StopLinks;
+use parallax_notify::deliver::{Deliverer, DeliveryError, DeliverySettings};
+use parallax_service::{ServiceSettings, Services};
+use parallax_store::Store;
 use url::Url;
 
 use super::consumers::{self, Consumers};
 use super::{AppError, StartContext, mail};
 use crate::config::CoordinatorConfig;
-use crate::notify::consumers::operator_alerts::OperatorAlertConsumer;
-use crate::notify::deliver::channel::ServiceUrls;
-use crate::notify::deliver::http_client::DeliveryClient;
-use crate::notify::deliver::stop_links::StopLinks;
-use crate::notify::deliver::{Deliverer, DeliveryError, DeliverySettings};
-use crate::service::{ServiceSettings, Services};
-use crate::storage::Store;
 
 /// The running consumers, and the deliverer.
 pub(super) struct Notifications {

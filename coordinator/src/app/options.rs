@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parallax_certs::sealing::Keyring;
+use parallax_store::disk::DiskOptions;
 
 use super::{AppError, slot_epoch};
 use crate::config::CoordinatorConfig;
-use crate::storage::disk::DiskOptions;
 
 /// Need of a command for the keys: to read records, or only to copy them as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

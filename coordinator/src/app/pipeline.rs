@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use parallax_certs::mesh_secret::MeshSecret;
 use parallax_core::quarantine::SuspectedVantages;
+use parallax_engine::counters::EngineCounters;
+use parallax_engine::driver::{Driver, DriverChannels};
+use parallax_engine::{Arrival, INBOX_DEPTH, MachineQuerySender, PingIntake, ProbeDispatch};
+use parallax_mesh::members::MemberStore;
+use parallax_mesh::{self as mesh, MeshHandle, Trust};
+use parallax_store::Store;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::{AppError, StartContext, slot_epoch};
-use crate::engine::counters::EngineCounters;
-use crate::engine::driver::{Driver, DriverChannels};
-use crate::engine::{Arrival, INBOX_DEPTH, MachineQuerySender, PingIntake, ProbeDispatch};
-use crate::members::MemberStore;
-use crate::mesh::{self, MeshHandle, Trust};
-use crate::storage::Store;
 
 /// Capacity of the channel of probe requests to the mesh.
 const PROBE_REQUEST_QUEUE: usize = 16_384;

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use parallax_store::StoreError;
+use parallax_store::snapshots::{SnapshotFolder, SnapshotSearch};
+
 use super::options::ReadableKeys;
 use super::{AppError, STORE};
 use crate::config::CoordinatorConfig;
 use crate::console;
-use crate::storage::StoreError;
-use crate::storage::snapshots::{SnapshotFolder, SnapshotSearch};
 
 /// Settings of the installation from which remedies are found.
 #[derive(Debug, Clone)]

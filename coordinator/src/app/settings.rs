@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use parallax_certs::mesh_secret::MeshSecret;
 use parallax_dial::DnsResolver;
+use parallax_engine::restore::VerdictSettings;
+use parallax_service as service;
+use parallax_service::domain_verification::TxtResolver;
 
 use super::AppError;
 use crate::config::CoordinatorConfig;
-use crate::domain_verification::TxtResolver;
-use crate::engine::restore::VerdictSettings;
-use crate::service;
 
 /// The operator's settings of verdicts.
 pub(super) const fn verdict_settings(config: &CoordinatorConfig) -> VerdictSettings {

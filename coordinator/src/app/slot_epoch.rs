@@ -1,6 +1,6 @@
 //! Identity of the slot numbering (the slot epoch), by which agents know whether their assignments are still valid.
 
-use crate::storage::{Batch, Op, Store, StoreError};
+use parallax_store::{Batch, Op, Store, StoreError};
 
 /// Cursor that stores it; it changes only with the store.
 pub(super) const CURSOR: &str = "mesh-book";

@@ -20,17 +20,17 @@ use parallax_core::rollup::OutcomeCounts;
 use parallax_core::time::{DAY, HOUR, Timestamp};
 use parallax_core::uptime::{TimeSpan, TimeSpans};
 use parallax_core::vantage::{Mesh, Region, RegionSet};
+use parallax_engine::history::{self, BLOCK_RETENTION_HOURS, FiguresQuery, History, HistoryError};
+use parallax_engine::restore::VerdictSettings;
+use parallax_mesh::AgentView;
+use parallax_service::statistics::{
+    CheckCursor, DailyOutcomes, MonitorStatistics, ServingAgent, SliceOutcomes, Statistics,
+};
+use parallax_service::{ServiceError, ServiceResult};
+use parallax_store::{Store, StoreError, StoreRead};
 use tokio::sync::watch;
 
 use super::monitor_history;
-use crate::engine::restore::VerdictSettings;
-use crate::history::{self, BLOCK_RETENTION_HOURS, FiguresQuery, History, HistoryError};
-use crate::mesh::AgentView;
-use crate::service::statistics::{
-    CheckCursor, DailyOutcomes, MonitorStatistics, ServingAgent, SliceOutcomes, Statistics,
-};
-use crate::service::{ServiceError, ServiceResult};
-use crate::storage::{Store, StoreError, StoreRead};
 
 /// Returns the current agents.
 type AgentLister = Box<dyn Fn() -> Vec<AgentView> + Send + Sync>;

@@ -6,18 +6,18 @@ use parallax_certs::files;
 use parallax_certs::mesh_secret::MeshSecret;
 use parallax_certs::rotation::AuthorityStore;
 use parallax_core::time::SECOND;
+use parallax_engine::driver::Driver;
+use parallax_engine::history::History;
+use parallax_engine::scheduler::Scheduler;
+use parallax_engine::shard::Shard;
+use parallax_mesh::Trust;
+use parallax_mesh::members::MemberStore;
+use parallax_runtime::clock::Clock;
+use parallax_store::{Store, StoreError};
 
 use super::options::{KeyNeed, store_options};
 use super::{AppError, STORE, StartContext, after_restore, consumers, settings};
-use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
-use crate::engine::driver::Driver;
-use crate::engine::shard::Shard;
-use crate::history::History;
-use crate::members::MemberStore;
-use crate::mesh::Trust;
-use crate::scheduler::Scheduler;
-use crate::storage::{Store, StoreError};
 
 /// The open store, and the parts restored from it. None of them runs yet.
 pub(super) struct StoredState {

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use parallax_certs::files;
 use parallax_core::time::{SECOND, Timestamp};
+use parallax_runtime::clock::Clock;
+use parallax_store::snapshots::{SnapshotFolder, SnapshotRetention, SnapshotSearch, format_time};
+use parallax_store::{CompactionResult, RestoreResult, Store, StoreCounts, StoreError, VerifiedSnapshot, disk};
 
 use super::options::{KeyNeed, ReadableKeys, store_options};
 use super::recovery_hint::RecoveryHint;
 use super::{AppError, STORE};
-use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
-use crate::storage::snapshots::{SnapshotFolder, SnapshotRetention, SnapshotSearch, format_time};
-use crate::storage::{CompactionResult, RestoreResult, Store, StoreCounts, StoreError, VerifiedSnapshot, disk};
 
 /// Interval at which the task checks whether a snapshot is due, inspects the store, and retries failed writes.
 const INTERVAL: Duration = Duration::from_secs(60);

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use parallax_runtime::supervisor::TaskFailure;
+use parallax_store::{Batch, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::*;
-use crate::storage::{Batch, StoreError};
-use crate::supervisor::TaskFailure;
 
 /// Maximum time of a start, and of a stop.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use parallax_engine::counters::EngineCounters;
 use sd_notify::NotifyState;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-
-use crate::engine::counters::EngineCounters;
 
 /// Extra start time requested from the service manager, and how often it is requested.
 const EXTENSION: Duration = Duration::from_secs(60);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use parallax_runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::command_request::{CommandTarget, show};
@@ -10,7 +11,6 @@ use super::{CliError, file_ownership};
 use crate::admin::{AdminCommand, CommandError, client, maintenance};
 use crate::app::store_maintenance as store;
 use crate::app::store_maintenance::{FileVerification, SnapshotRestoration, SnapshotSource};
-use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
 use crate::console;
 

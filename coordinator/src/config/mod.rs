@@ -126,7 +126,7 @@ pub struct StoreConfig {
 /// Logging, to standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogConfig {
-    /// Filter in the syntax of `tracing`: `info`, `warn,parallax_coordinator=debug`.
+    /// Filter in the syntax of `tracing`: `info`, `warn,parallax_mesh=debug`, `warn,parallax=debug` for everything of Parallax.
     pub filter: String,
     /// Format of a line.
     pub format: LogFormat,

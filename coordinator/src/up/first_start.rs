@@ -4,11 +4,11 @@ use parallax_core::account::Account;
 use parallax_core::id::KeyId;
 use parallax_core::key::{ApiKey, KeyAccess};
 use parallax_core::page::Page;
+use parallax_service::accounts::keys::NewKey;
+use parallax_service::secret_text::ApiKeyText;
+use parallax_service::{Caller, ServiceResult, Services};
 
 use super::UpMode;
-use crate::service::accounts::keys::NewKey;
-use crate::service::secret_text::ApiKeyText;
-use crate::service::{Caller, ServiceResult, Services};
 
 /// Email address of the first account's owner, in a domain that never exists (RFC 2606), so that nobody gets mail.
 const OWNER: &str = "owner@example.invalid";

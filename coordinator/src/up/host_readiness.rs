@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use parallax_agent::readiness;
 use parallax_core::id::AgentId;
+use parallax_mesh::FITNESS_LOG_TARGET;
+use parallax_mesh::members::MemberStore;
 use tokio::time::interval;
 use tracing::Level;
-
-use crate::members::MemberStore;
-use crate::mesh::FITNESS_LOG_TARGET;
 
 /// Pause between two checks. Agents assess their host every 30 s.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);

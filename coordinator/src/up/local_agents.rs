@@ -12,6 +12,7 @@ use parallax_agent::error::AgentError;
 use parallax_certs::files::ensure_private_folder;
 use parallax_core::member::name_key;
 use parallax_core::vantage::Region;
+use parallax_mesh::members::{INVITATION_LIFE, InviteRequest, MemberError, MemberStore};
 use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -20,7 +21,6 @@ use url::Url;
 
 use super::UpError;
 use crate::app::RunningCoordinator;
-use crate::members::{INVITATION_LIFE, InviteRequest, MemberError, MemberStore};
 
 /// Spool of an agent on disk while the coordinator is unavailable, in bytes.
 const SPOOL: u64 = 16 << 20;

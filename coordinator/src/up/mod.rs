@@ -16,6 +16,10 @@ use std::path::PathBuf;
 use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::time::SECOND;
 use parallax_core::vantage::Region;
+use parallax_engine::MESH_PROBLEMS_LOG_TARGET;
+use parallax_mesh::FITNESS_LOG_TARGET;
+use parallax_mesh::members::MemberError;
+use parallax_service as service;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -28,10 +32,6 @@ use self::ready_file::ReadyInfo;
 use crate::app::{self, AppError, RunningCoordinator};
 use crate::config::{CoordinatorConfig, MailTransport};
 use crate::console;
-use crate::engine::MESH_PROBLEMS_LOG_TARGET;
-use crate::members::MemberError;
-use crate::mesh::FITNESS_LOG_TARGET;
-use crate::service;
 
 /// Milliseconds between a demo monitor's rounds in one region: short, so that every state appears soon.
 const DEMO_INTERVAL_MS: u32 = (10 * SECOND) as u32;

@@ -6,10 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use parallax_core::page::Page;
+use parallax_service::secret_text::ApiKeyText;
 use serde::Serialize;
 
 use crate::app::RunningCoordinator;
-use crate::service::secret_text::ApiKeyText;
 
 /// Content of the ready file.
 #[derive(Clone, Serialize)]

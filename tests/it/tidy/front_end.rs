@@ -28,7 +28,9 @@ fn a_line_has_one_declaration_or_one_statement() {
 
 fn sources(endings: &[&str]) -> Vec<SourceFile> {
     let is_front_end = |source: &SourceFile| {
-        ["coordinator/templates/", "coordinator/assets/"].iter().any(|folder| source.path.starts_with(folder))
+        ["coordinator/web/templates/", "coordinator/web/assets/", "coordinator/notify/templates/"]
+            .iter()
+            .any(|folder| source.path.starts_with(folder))
     };
     files(endings).into_iter().filter(is_front_end).collect()
 }

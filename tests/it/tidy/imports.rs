@@ -1,13 +1,13 @@
-//! Import rules: reads the paths that a file names and compares them with the tables of `ARCHITECTURE.md`.
+//! Import rules that manifests and private modules can't express: reads the paths that a file names and compares them
+//! with the tables of `ARCHITECTURE.md`.
 
 use super::source::{SourceFile, code, files, is_word, test_only, without_tests};
-use super::tables::AllowedImport::{All, Submodule, Types};
 use super::tables::{
-    CONNECTS, CRATES, MAY_CONNECT, MODULE_RULES, ModuleRule, RESTRICTED_NAMES, RestrictedName, UNRESTRICTED,
+    CONNECTS, CRATES, LAYERED, MAY_CONNECT, MODULE_RULES, ModuleRule, RESTRICTED_NAMES, RestrictedName, UNRESTRICTED,
 };
 
 #[test]
-fn rooms_import_only_what_their_table_allows() {
+fn modules_import_only_what_their_table_allows() {
     let sources = files(&[".rs"]);
     let tests = test_only(&sources);
     let faults: Vec<String> = sources.iter().filter(|s| !tests.contains(&s.path)).flat_map(import_faults).collect();
@@ -15,7 +15,7 @@ fn rooms_import_only_what_their_table_allows() {
 }
 
 #[test]
-fn foreign_names_stand_only_in_their_own_room() {
+fn names_stand_only_in_their_home() {
     let sources = files(&[".rs"]);
     let tests = test_only(&sources);
     let faults: Vec<String> =
@@ -41,54 +41,37 @@ fn crates_depend_only_on_what_lies_below_them() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Returns the imports of a coordinator file that the table does not allow.
+/// Returns the imports of a file in a crate with layers that the table does not allow.
 fn import_faults(source: &SourceFile) -> Vec<String> {
-    let Some(below) = source.path.strip_prefix("coordinator/src/") else { return Vec::new() };
+    let Some((folder, below)) = source.path.split_once("/src/") else { return Vec::new() };
+    if !LAYERED.contains(&folder) {
+        return Vec::new();
+    }
+    let named = |module: &str| match folder.strip_prefix("coordinator/") {
+        Some(name) => format!("{name}/{module}"),
+        None => module.to_owned(),
+    };
     let modules = module_path(below);
-    let (module, _) = module_and_rest(&modules);
-    let module = if module.is_empty() { "lib".to_owned() } else { module };
+    // The root of a library declares its modules.
+    let Some(top) = modules.first() else { return Vec::new() };
+    let module = named(top);
     if UNRESTRICTED.contains(&module.as_str()) {
         return Vec::new();
     }
     let Some(ModuleRule(_, may, why)) = MODULE_RULES.iter().find(|r| r.0 == module) else {
         return vec![format!("{}: the module `{module}` has no line in the table of allowed imports", source.path)];
     };
-    let known = |name: &str| UNRESTRICTED.contains(&name) || MODULE_RULES.iter().any(|r| r.0 == name);
+    let is_module = |name: &str| UNRESTRICTED.contains(&name) || MODULE_RULES.iter().any(|r| r.0 == name);
     let mut faults = Vec::new();
     for path in crate_paths(&without_tests(&code(&source.text)).0, modules.len()) {
-        let (other, rest) = module_and_rest(&path);
-        if other == module || !known(&other) {
-            continue;
-        }
-        let inner = rest.first().map_or("", String::as_str);
-        let allowed = may.iter().any(|may| match may {
-            All(name) => other == *name,
-            Types(name) => other == *name && inner.starts_with(char::is_uppercase),
-            Submodule(name, part) => other == *name && inner == *part,
-        });
-        if !allowed {
+        let other = path.first().map(|first| named(first)).unwrap_or_default();
+        if other != module && is_module(&other) && !may.contains(&other.as_str()) {
             faults.push(format!("{}: imports crate::{}: {why}", source.path, path.join("::")));
-        } else if other == "storage" && matches!(inner, "disk" | "memory") {
-            faults.push(format!(
-                "{}: imports crate::{}: modules use the store's traits, only app chooses the engine",
-                source.path,
-                path.join("::")
-            ));
         }
     }
     faults.sort();
     faults.dedup();
     faults
-}
-
-/// Splits a path into the module that the table names, and the rest. The modules of notifications are named with their
-/// folder.
-fn module_and_rest(path: &[String]) -> (String, &[String]) {
-    match path {
-        [folder, module, rest @ ..] if folder == "notify" => (format!("{folder}/{module}"), rest),
-        [module, rest @ ..] => (module.clone(), rest),
-        [] => (String::new(), path),
-    }
 }
 
 /// Returns names of other crates, and calls that connect, in files where they are not allowed.
@@ -100,7 +83,7 @@ fn restricted_name_faults(source: &SourceFile) -> Vec<String> {
     };
     let mut faults = Vec::new();
     for RestrictedName(name, places, why) in RESTRICTED_NAMES {
-        if !within(places) && names_crate(&code, name) {
+        if !within(places) && names_path(&code, name) {
             faults.push(format!("{}: names {name}, which only {} may: {why}", source.path, places.join(", ")));
         }
     }
@@ -125,14 +108,20 @@ fn module_path(below: &str) -> Vec<String> {
     parts
 }
 
-/// Returns every path from the crate's root that the code names, by `crate::` or enough `super::`, without `crate`.
-fn crate_paths(code: &str, depth: usize) -> Vec<Vec<String>> {
+/// Returns every path that the code names below `head`, as in `crate::`, without the head.
+fn paths_below(head: &str, code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
+    for (at, _) in code.match_indices(head) {
         if !code[..at].ends_with(is_word) && !code[..at].ends_with('$') {
-            expand(&code[at + "crate::".len()..], &mut Vec::new(), &mut found);
+            expand(&code[at + head.len()..], &mut Vec::new(), &mut found);
         }
     }
+    found
+}
+
+/// Returns every path from the crate's root that the code names, by `crate::` or enough `super::`, without `crate`.
+fn crate_paths(code: &str, depth: usize) -> Vec<Vec<String>> {
+    let mut found = paths_below("crate::", code);
     let mut from = 0;
     while let Some(at) = code[from..].find("super::").map(|at| at + from) {
         let mut end = at;
@@ -186,6 +175,14 @@ fn expand(text: &str, before: &mut Vec<String>, found: &mut Vec<Vec<String>>) ->
     start + took
 }
 
+/// Returns true if the code names a crate, or a module in it, as in `parallax_store::disk`.
+fn names_path(code: &str, name: &str) -> bool {
+    match name.split_once("::") {
+        None => names_crate(code, name),
+        Some((head, module)) => paths_below(&format!("{head}::"), code).iter().any(|path| path[0] == module),
+    }
+}
+
 /// Returns true if the code names the crate `name` at the head of a path.
 fn names_crate(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
@@ -206,40 +203,40 @@ mod checker {
 
     #[test]
     fn a_forbidden_import_is_found_with_its_reason() {
-        let found = faults("coordinator/src/engine/driver.rs", "use crate::{clock::Clock, http::server};\n");
+        let found = faults("coordinator/web/src/views/page.rs", "use crate::{views::frame::Frame, http::server};\n");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("crate::http::server") && found[0].contains("flows one way"));
+        assert!(found[0].contains("crate::http::server") && found[0].contains("without a service"));
+        assert_eq!(faults("coordinator/web/src/http/page.rs", "use crate::views::frame::Frame;\n").len(), 0);
+        assert_eq!(faults("coordinator/src/admin/mod.rs", "use crate::app::start;\n").len(), 1);
+        assert_eq!(faults("coordinator/src/cli/mod.rs", "use crate::app::start;\n").len(), 0);
     }
 
     #[test]
     fn nested_groups_inline_paths_and_climbing_are_followed() {
-        let nested = "use crate::{\n    storage::{Read, disk::{Store, open as o}},\n    service::Service,\n};";
-        assert_eq!(faults("coordinator/src/http/me.rs", nested).len(), 3);
-        assert_eq!(faults("coordinator/src/notify/consumers/mod.rs", "fn f() { crate::mesh::go() }").len(), 1);
-        assert_eq!(faults("coordinator/src/notify/consumers/pages.rs", "use super::super::super::mesh::go;").len(), 1);
-        assert_eq!(faults("coordinator/src/notify/consumers/pages.rs", "use super::mesh;").len(), 0);
+        let nested = "use crate::{\n    consumers::{Read, alerts::{Store, open as o}},\n    deliver::Deliverer,\n};";
+        assert_eq!(faults("coordinator/notify/src/render/mail.rs", nested).len(), 4);
+        assert_eq!(faults("coordinator/notify/src/consumers/mod.rs", "fn f() { crate::deliver::go() }").len(), 1);
+        assert_eq!(faults("coordinator/notify/src/consumers/pages.rs", "use super::super::deliver::go;").len(), 1);
+        assert_eq!(faults("coordinator/notify/src/consumers/pages.rs", "use super::deliver;").len(), 0);
     }
 
     #[test]
-    fn the_mesh_has_the_flows_types_and_nothing_of_its_inside() {
-        assert_eq!(faults("coordinator/src/mesh/session.rs", "use crate::engine::{Arrival, Inbox};").len(), 0);
-        assert_eq!(faults("coordinator/src/mesh/session.rs", "use crate::engine::driver::Driver;").len(), 1);
-    }
-
-    #[test]
-    fn foreign_names_are_found_outside_their_room_only() {
-        assert_eq!(faults("coordinator/src/storage/disk/mod.rs", "use sled::Db;").len(), 0);
-        assert_eq!(faults("coordinator/src/storage/memory.rs", "fn f(db: &sled::Db) {}").len(), 1);
+    fn names_are_found_outside_their_home_only() {
+        assert_eq!(faults("coordinator/store/src/disk/mod.rs", "use sled::Db;").len(), 0);
+        assert_eq!(faults("coordinator/store/src/memory.rs", "fn f(db: &sled::Db) {}").len(), 1);
         assert_eq!(faults("coordinator/src/up.rs", "use parallax_agent as agent;").len(), 0);
         assert_eq!(faults("coordinator/src/app.rs", "use parallax_agent;").len(), 1);
         assert_eq!(faults("agent/src/probe/tcp.rs", "TcpStream::connect(at).await").len(), 1);
         assert_eq!(faults("agent/src/probe/tcp.rs", "// sled::open\nlet warped = 1;").len(), 0);
+        let engine = "use parallax_store::{Batch, disk::DiskOptions};";
+        assert_eq!(faults("coordinator/service/src/context.rs", engine).len(), 1);
+        assert_eq!(faults("coordinator/src/app/options.rs", engine).len(), 0);
     }
 
     #[test]
-    fn tests_may_reach_further_and_new_rooms_must_be_entered() {
-        let text = "#[cfg(test)]\nmod tests {\n    use crate::storage::memory::Memory;\n    use crate::http::x;\n}\n";
-        assert_eq!(faults("coordinator/src/engine/driver.rs", text).len(), 0);
+    fn tests_may_reach_further_and_new_modules_must_be_entered() {
+        let text = "#[cfg(test)]\nmod tests {\n    use crate::http::x;\n}\n";
+        assert_eq!(faults("coordinator/web/src/views/page.rs", text).len(), 0);
         assert!(faults("coordinator/src/cellar/mod.rs", "")[0].contains("no line in the table"));
     }
 }

@@ -26,7 +26,7 @@ const LEFTOVER_MACROS: &[&str] = &[concat!("to", "do!"), concat!("unimple", "men
 const OLD_NAME: &str = concat!("check", "point");
 const OLD_NAME_MAY: &[&str] = &["legacy.rs", "alert_payload.rs"];
 /// Modules that use the word in its database sense: writing down open tails so that a start replays little.
-const OTHER_SENSE: &[&str] = &["coordinator/src/storage/", "coordinator/src/history/"];
+const OTHER_SENSE: &[&str] = &["coordinator/store/src/", "coordinator/engine/src/history/"];
 
 #[test]
 fn every_file_is_short_and_opens_with_what_it_is_for() {
@@ -87,9 +87,8 @@ fn leftover_faults(source: &SourceFile) -> Vec<String> {
 fn old_name_faults(source: &SourceFile) -> Vec<String> {
     let name = source.path.rsplit('/').next().unwrap_or_default();
     let legacy_tests = source.path.starts_with("tests/it/") && name == "legacy.rs";
-    let door_tests = source.path.starts_with("coordinator/src/http/tests");
-    let may =
-        legacy_tests || door_tests || (OLD_NAME_MAY.contains(&name) && source.path.starts_with("coordinator/src/"));
+    let door_tests = source.path.starts_with("coordinator/web/src/http/tests");
+    let may = legacy_tests || door_tests || (OLD_NAME_MAY.contains(&name) && source.path.starts_with("coordinator/"));
     let may = may || OTHER_SENSE.iter().any(|room| source.path.starts_with(room));
     if may || !source.text.to_lowercase().contains(OLD_NAME) {
         return Vec::new();
@@ -130,9 +129,9 @@ mod checker {
     #[test]
     fn the_old_name_is_found_outside_its_two_files() {
         let text = format!("//! {OLD_NAME}s\n");
-        assert_eq!(old_name_faults(&source("coordinator/src/http/me.rs", &text)).len(), 1);
-        assert_eq!(old_name_faults(&source("coordinator/src/http/legacy.rs", &text)).len(), 0);
-        assert_eq!(old_name_faults(&source("coordinator/src/notify/render/alert_payload.rs", &text)).len(), 0);
+        assert_eq!(old_name_faults(&source("coordinator/web/src/http/me.rs", &text)).len(), 1);
+        assert_eq!(old_name_faults(&source("coordinator/web/src/http/legacy.rs", &text)).len(), 0);
+        assert_eq!(old_name_faults(&source("coordinator/notify/src/render/alert_payload.rs", &text)).len(), 0);
         assert_eq!(old_name_faults(&source("agent/src/legacy.rs", &text)).len(), 1);
     }
 }

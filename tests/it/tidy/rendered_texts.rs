@@ -19,7 +19,7 @@ use super::source::{files, literals, test_only};
 
 /// Folders with the catalogues of pages, mails and shared texts; each has a file for every language.
 const CATALOGUES: [&str; 3] =
-    ["coordinator/core/src/locale/", "coordinator/src/views/messages/", "coordinator/src/notify/render/messages/"];
+    ["coordinator/core/src/locale/", "coordinator/i18n/src/page_messages/", "coordinator/i18n/src/mail_messages/"];
 /// Languages, by the names of their files.
 const LANGUAGES: [&str; 6] = ["de", "en", "es", "fr", "ja", "pt"];
 /// Longest wait for a response.

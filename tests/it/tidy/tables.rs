@@ -1,158 +1,72 @@
-//! Tables of the import rules: modules, crates, and names that only one module may use. `architecture.rs` compares them
+//! Tables of the import rules: crates, modules, and names that only one place may use. `architecture.rs` compares them
 //! with `ARCHITECTURE.md`.
 
-/// Permitted import from another module.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum AllowedImport {
-    /// Anything in the module.
-    All(&'static str),
-    /// Types of the module's top file, none of its submodules.
-    Types(&'static str),
-    /// A submodule of the module.
-    Submodule(&'static str, &'static str),
-}
-
-use AllowedImport::{All, Submodule, Types};
-
-/// A top-level module of the coordinator (a folder or file directly below `src/`), the imports it may have, and the
-/// reason.
-pub(super) struct ModuleRule(pub(super) &'static str, pub(super) &'static [AllowedImport], pub(super) &'static str);
+/// A module of the coordinator in a crate with several layers, the modules of that crate that it may import, and the
+/// reason. Named as in `ARCHITECTURE.md`: the crate and the module, or the module alone in the crate of the program.
+pub(super) struct ModuleRule(pub(super) &'static str, pub(super) &'static [&'static str], pub(super) &'static str);
 
 pub(super) const MODULE_RULES: &[ModuleRule] = &[
-    ModuleRule("clock", &[], "the clock is the lowest layer"),
     ModuleRule("config", &[], "settings are parsed once, by a file that depends on no module"),
     ModuleRule("console", &[], "it only prints its input"),
-    ModuleRule("markdown", &[], "it converts text, for every module that shows users' texts"),
-    ModuleRule("log_limit", &[], "it counts log lines and depends on no module"),
-    ModuleRule("supervisor", &[], "it runs any task"),
-    ModuleRule("guarded_client", &[], "it sends requests for any module"),
-    ModuleRule("telemetry", &[All("config")], "logging is set up before any module starts"),
+    ModuleRule("telemetry", &["config"], "logging is set up before any module starts"),
+    ModuleRule("admin", &["config", "console"], "the admin socket calls the service and the membership records"),
     ModuleRule(
-        "views",
-        &[All("markdown")],
-        "views use core types only, so that tests can render them without a service",
+        "up",
+        &["app", "admin", "config", "console", "telemetry"],
+        "one host, one process: it starts the app and local agents, and uses no module directly",
     ),
-    ModuleRule("storage", &[], "the store knows the domain's records and none of its users"),
+    ModuleRule("notify/render", &[], "messages use core types only, so that tests can render them without sending"),
     ModuleRule(
-        "history",
-        &[All("storage")],
-        "blocks and statistics are built from readings, independent of their users",
+        "notify/consumers",
+        &["notify/render"],
+        "consumers read the journal; none may change a monitor's state or use the network",
     ),
+    ModuleRule("notify/deliver", &["notify/render"], "a delivery sends the stored message, and decides nothing"),
+    ModuleRule("web/views", &[], "views use core types only, so that tests can render them without a service"),
+    ModuleRule("web/tls", &[], "certificates are managed for given hostnames; their ownership belongs to the service"),
     ModuleRule(
-        "members",
-        &[All("storage"), All("clock"), Types("mesh")],
-        "membership implements the mesh's traits, and uses nothing else of the mesh",
-    ),
-    ModuleRule(
-        "engine",
-        &[All("storage"), All("history"), All("clock")],
-        "the pipeline flows one way: the engine judges and commits, others react",
-    ),
-    ModuleRule(
-        "mesh",
-        &[All("clock"), All("log_limit"), All("supervisor"), Types("engine"), Types("storage")],
-        "the mesh turns frames into observations; it reaches the engine by its inbox and its requests only",
-    ),
-    ModuleRule(
-        "page_cache",
-        &[All("service"), All("views")],
+        "web/page_cache",
+        &["web/views"],
         "documents contain only data that the service lets a visitor see, after access control",
     ),
     ModuleRule(
-        "notify/render",
-        &[All("markdown")],
-        "messages use core types only, so that tests can render them without sending",
-    ),
-    ModuleRule(
-        "notify/consumers",
-        &[All("storage"), All("clock"), All("notify/render")],
-        "consumers read the journal; none may change a monitor's state or use the network",
-    ),
-    ModuleRule(
-        "notify/deliver",
-        &[All("storage"), All("clock"), All("notify/render"), All("supervisor"), All("guarded_client")],
-        "a delivery sends the stored message, and decides nothing",
-    ),
-    ModuleRule(
-        "scheduler",
-        &[All("storage"), All("clock")],
-        "time-driven transitions are committed like all others, and reported by the journal",
-    ),
-    ModuleRule(
-        "service",
-        &[All("storage"), All("clock"), All("notify/render"), Types("engine")],
-        "three interfaces call the service; it knows none of them",
-    ),
-    ModuleRule(
-        "tls",
-        &[All("clock"), All("guarded_client")],
-        "certificates are managed for given hostnames; their ownership belongs to the service",
-    ),
-    ModuleRule(
-        "domain_verification",
-        &[All("service")],
-        "it queries name servers; the service decides about the result",
-    ),
-    ModuleRule(
-        "http",
-        &[
-            All("service"),
-            All("tls"),
-            All("page_cache"),
-            All("views"),
-            All("clock"),
-            All("notify/render"),
-            All("log_limit"),
-            All("markdown"),
-            Submodule("notify/deliver", "signature"),
-        ],
-        "HTTP calls the service, and documents deliveries; it never bypasses the service to the store or the engine",
-    ),
-    ModuleRule(
-        "admin",
-        &[All("service"), All("members"), All("config"), All("console"), Types("storage")],
-        "the admin socket calls the service and the membership records, and recognizes a locked store",
-    ),
-    ModuleRule(
-        "up",
-        &[
-            All("app"),
-            All("admin"),
-            All("service"),
-            All("members"),
-            All("config"),
-            All("clock"),
-            All("console"),
-            All("telemetry"),
-            Types("engine"),
-            Types("mesh"),
-        ],
-        "one host, one process: it starts the app and local agents, and uses no module directly",
+        "web/http",
+        &["web/page_cache", "web/views", "web/tls"],
+        "HTTP calls the service; it never bypasses the service to the store or the engine",
     ),
 ];
 
-/// Files that may import every module: they assemble the service, stop it in order, or choose the part that runs.
-pub(super) const UNRESTRICTED: &[&str] = &["app", "cli", "drain", "lib", "main", "notify"];
+/// Crates with several layers: every module of theirs has a rule.
+pub(super) const LAYERED: &[&str] = &["coordinator", "coordinator/notify", "coordinator/web"];
 
-/// A name of another crate, the only files that may use it, and the reason.
+/// Files of the program that may import every module: they assemble the service, stop it in order, or choose the part
+/// that runs.
+pub(super) const UNRESTRICTED: &[&str] = &["app", "cli", "drain", "lib", "main"];
+
+/// A name of another crate or a path in it, the only places that may use it, and the reason.
 pub(super) struct RestrictedName(pub(super) &'static str, pub(super) &'static [&'static str], pub(super) &'static str);
 
 pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
     RestrictedName(
         "sled",
-        &["coordinator/src/storage/disk"],
+        &["coordinator/store/src/disk"],
         "the storage engine can be replaced only while one folder uses it",
     ),
-    RestrictedName("warp", &["coordinator/src/http"], "HTTP is an interface; no module behind it may depend on it"),
     RestrictedName(
-        "quinn",
-        &["coordinator/src/mesh", "agent/src"],
-        "connections and their limits are set in one place on each side",
+        "parallax_store::disk",
+        &["coordinator/src/app"],
+        "crates use the store's traits; only the program chooses the engine",
     ),
     RestrictedName(
-        "parallax_protocol",
-        &["coordinator/src/mesh", "agent/src", "agent/examples"],
-        "wire types stop at the mesh: rules that used them would freeze or break the format",
+        "parallax_store::memory",
+        &["coordinator/src/app"],
+        "crates use the store's traits; only the program chooses the engine",
+    ),
+    RestrictedName("warp", &["coordinator/web/src/http"], "HTTP is an interface; no module behind it may depend on it"),
+    RestrictedName(
+        "quinn",
+        &["coordinator/mesh/src", "agent/src"],
+        "connections and their limits are set in one place on each side",
     ),
     RestrictedName(
         "parallax_agent",
@@ -162,28 +76,25 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
     RestrictedName(
         "parallax_certs",
         &[
-            "coordinator/src/mesh",
-            "coordinator/src/members",
+            "coordinator/mesh/src",
             "coordinator/src/app",
             "coordinator/src/up",
             "coordinator/src/cli",
             "coordinator/src/config",
-            "coordinator/src/storage",
-            "coordinator/src/tls/acme",
+            "coordinator/store/src",
+            "coordinator/web/src/tls/acme",
             "agent/src",
         ],
-        "membership belongs to the mesh; private files are written in one way, and records are sealed by one \
-         cipher",
+        "membership belongs to the mesh; private files are written in one way, and records are sealed by one cipher",
     ),
     RestrictedName(
         "parallax_dial",
         &[
-            "coordinator/src/guarded_client",
-            "coordinator/src/notify/deliver",
-            "coordinator/src/domain_verification",
-            "coordinator/src/service",
+            "coordinator/runtime/src/guarded_client",
+            "coordinator/notify/src/deliver",
+            "coordinator/service/src",
             "coordinator/src/app",
-            "coordinator/src/tls/acme",
+            "coordinator/web/src/tls/acme",
             "agent/src",
         ],
         "only probes, deliveries and domain checks connect to addresses that customers give; the service uses the \
@@ -191,14 +102,14 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
     ),
     RestrictedName(
         "reqwest",
-        &["coordinator/src/guarded_client", "coordinator/src/tls/acme/client"],
+        &["coordinator/runtime/src/guarded_client", "coordinator/web/src/tls/acme/client"],
         "outgoing requests go through one guarded client, except to the authority that the operator chose",
     ),
-    RestrictedName("instant_acme", &["coordinator/src/tls/acme"], "ACME is used in one place, by a client with limits"),
-    RestrictedName("lettre", &["coordinator/src/notify/deliver"], "only deliveries send mail"),
+    RestrictedName("instant_acme", &["coordinator/web/src/tls/acme"], "ACME is used in one place, with limits"),
+    RestrictedName("lettre", &["coordinator/notify/src/deliver"], "only deliveries send mail"),
     RestrictedName(
         "askama",
-        &["coordinator/src/views", "coordinator/src/notify/render"],
+        &["coordinator/web/src/views", "coordinator/notify/src/render"],
         "only pages and messages have templates",
     ),
 ];
@@ -207,9 +118,80 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
 pub(super) const CONNECTS: &[&str] = &["TcpStream::connect", "TcpSocket::new", "Socket::new"];
 pub(super) const MAY_CONNECT: &[&str] = &["protocol/dial/src"];
 
-/// Crates of the workspace, and those of them that each may depend on outside of tests.
+/// Crates of the workspace, and those of them that each may depend on outside of tests and build scripts.
 pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
     ("coordinator/core", &["parallax-primitives"], "the rules have no IO, clock or runtime"),
+    ("coordinator/i18n", &["parallax-core"], "texts are values"),
+    (
+        "coordinator/runtime",
+        &["parallax-core", "parallax-dial"],
+        "every crate of the coordinator uses it, and it knows none of them",
+    ),
+    (
+        "coordinator/store",
+        &["parallax-core", "parallax-certs"],
+        "the store knows the domain's records and none of its users",
+    ),
+    (
+        "coordinator/engine",
+        &["parallax-core", "parallax-store", "parallax-runtime"],
+        "the pipeline flows one way: the engine judges and commits, others react",
+    ),
+    (
+        "coordinator/mesh",
+        &[
+            "parallax-core",
+            "parallax-protocol",
+            "parallax-certs",
+            "parallax-store",
+            "parallax-engine",
+            "parallax-runtime",
+        ],
+        "the mesh turns frames into observations; wire types stop at it",
+    ),
+    (
+        "coordinator/notify",
+        &["parallax-core", "parallax-i18n", "parallax-runtime", "parallax-store", "parallax-dial", "parallax-template"],
+        "notifications follow the journal",
+    ),
+    (
+        "coordinator/service",
+        &["parallax-core", "parallax-runtime", "parallax-store", "parallax-engine", "parallax-notify", "parallax-dial"],
+        "three interfaces call the service; it knows none of them",
+    ),
+    (
+        "coordinator/web",
+        &[
+            "parallax-core",
+            "parallax-i18n",
+            "parallax-runtime",
+            "parallax-notify",
+            "parallax-service",
+            "parallax-certs",
+            "parallax-dial",
+            "parallax-template",
+        ],
+        "HTTP reaches store and engine only through the service",
+    ),
+    (
+        "coordinator",
+        &[
+            "parallax-core",
+            "parallax-runtime",
+            "parallax-store",
+            "parallax-engine",
+            "parallax-mesh",
+            "parallax-notify",
+            "parallax-service",
+            "parallax-web",
+            "parallax-certs",
+            "parallax-dial",
+            "parallax-agent",
+        ],
+        "the program assembles the crates; nothing may depend on the tests",
+    ),
+    ("coordinator/minify", &[], "build scripts use it"),
+    ("coordinator/template", &[], "the attribute for templates knows askama's attributes only"),
     ("protocol", &["parallax-primitives"], "the wire format must not change with a type of the rules"),
     ("protocol/primitives", &[], "bits and hosts are read alike wherever they are read"),
     ("protocol/dial", &["parallax-primitives"], "the address guard is used by both sides and depends on neither"),
@@ -218,18 +200,5 @@ pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
         "agent",
         &["parallax-protocol", "parallax-dial", "parallax-certs"],
         "an agent measures; it does not apply the rules",
-    ),
-    ("coordinator/template", &[], "the attribute for templates knows askama's attributes only"),
-    (
-        "coordinator",
-        &[
-            "parallax-core",
-            "parallax-protocol",
-            "parallax-dial",
-            "parallax-certs",
-            "parallax-agent",
-            "parallax-template",
-        ],
-        "nothing may depend on the tests",
     ),
 ];

@@ -7,9 +7,6 @@ use std::time::Duration;
 
 use parallax_coordinator::app;
 use parallax_coordinator::config::CoordinatorConfig;
-use parallax_coordinator::members::InviteRequest;
-use parallax_coordinator::storage::disk::DiskOptions;
-use parallax_coordinator::storage::{Batch, Op, Store};
 use parallax_core::check::{Check, HttpCheck, KeywordMode, Method};
 use parallax_core::effective::{ConfirmationPolicy, EffectiveSettings};
 use parallax_core::event::ProbeResponse;
@@ -21,6 +18,9 @@ use parallax_core::page::Page;
 use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{Mesh, NetworkNo, Region, Vantage, VantageNo};
+use parallax_mesh::members::InviteRequest;
+use parallax_store::disk::DiskOptions;
+use parallax_store::{Batch, Op, Store};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -237,6 +237,6 @@ impl Latencies {
 }
 
 /// Wraps the store as a reader.
-pub(super) fn reader(store: &Store) -> Arc<dyn parallax_coordinator::storage::StoreRead> {
+pub(super) fn reader(store: &Store) -> Arc<dyn parallax_store::StoreRead> {
     Arc::clone(store.reader())
 }

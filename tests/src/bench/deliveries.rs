@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_coordinator::clock::Clock;
-use parallax_coordinator::notify::deliver::channel::ServiceUrls;
-use parallax_coordinator::notify::deliver::http_client::DeliveryClient;
-use parallax_coordinator::notify::deliver::mail::{MailBackend, MailConfig, Mailer};
-use parallax_coordinator::notify::deliver::stop_links::StopLinks;
-use parallax_coordinator::notify::deliver::{Deliverer, DeliverySettings};
-use parallax_coordinator::storage::{Batch, Store};
-use parallax_coordinator::supervisor::Supervisor;
 use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
 use parallax_core::destination::{Channel, DeliveryHealth, Destination, SigningSecrets};
 use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
 use parallax_core::plan::Plan;
 use parallax_core::time::Timestamp;
+use parallax_notify::deliver::channel::ServiceUrls;
+use parallax_notify::deliver::http_client::DeliveryClient;
+use parallax_notify::deliver::mail::{MailBackend, MailConfig, Mailer};
+use parallax_notify::deliver::stop_links::StopLinks;
+use parallax_notify::deliver::{Deliverer, DeliverySettings};
+use parallax_runtime::clock::Clock;
+use parallax_runtime::supervisor::Supervisor;
+use parallax_store::{Batch, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_coordinator::history::{self, History};
-use parallax_coordinator::storage::disk::DiskOptions;
-use parallax_coordinator::storage::{Batch, Store};
 use parallax_core::assign;
 use parallax_core::observation::{Reading, RoundOutcome};
 use parallax_core::plan::Plan;
 use parallax_core::time::{HOUR, SECOND, Timestamp};
 use parallax_core::vantage::{Region, RegionSet, VantageNo};
+use parallax_engine::history::{self, History};
+use parallax_store::disk::DiskOptions;
+use parallax_store::{Batch, Store};
 
 use super::coordinator::{self, Latencies};
 use super::{figure, process_usage};

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_coordinator::history::{self, DayRollups, History, HourRollups};
-use parallax_coordinator::storage::{Batch, Block, Op, Rollup, Store};
 use parallax_core::assign;
 use parallax_core::block::{BlockReading, OpenBlock};
 use parallax_core::observation::{Reading, RoundOutcome};
@@ -12,6 +10,8 @@ use parallax_core::plan::Plan;
 use parallax_core::rollup::RollupRules;
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 use parallax_core::vantage::{Region, RegionSet, VantageNo};
+use parallax_engine::history::{self, DayRollups, History, HourRollups};
+use parallax_store::{Batch, Block, Op, Rollup, Store};
 
 use super::coordinator::{self, BenchInstallation, Latencies, WRITES_PER_COMMIT};
 use super::{figure, now_ms, process_usage};

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use parallax_coordinator::storage::{Batch, Op};
 use parallax_core::check::{Check, HeartbeatCheck};
 use parallax_core::monitor::Monitor;
 use parallax_core::plan::Plan;
+use parallax_store::{Batch, Op};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;

@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use parallax_core::operator_alert::MIN_DURATION;
+use parallax_store::samples::{agent, at};
 
 use super::*;
-use crate::storage::contract::samples::{agent, at};
 
 /// Inputs without any problem.
 fn sources(store: &Store, clock: &Clock) -> HealthSources {

@@ -10,10 +10,10 @@ use parallax_core::rollup::day_of;
 use parallax_core::time::SECOND;
 use parallax_core::uptime::MonitoredTime;
 use parallax_core::vantage::VantageNo;
+use parallax_engine::history::no_windows;
+use parallax_store::{Batch, Store};
 
 use super::*;
-use crate::history::no_windows;
-use crate::storage::{Batch, Store};
 
 /// A quarter to one, of a day in UTC.
 const MADE: Timestamp = Timestamp::from_millis(1_795_783_560_000);

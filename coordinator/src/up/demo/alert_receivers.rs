@@ -5,12 +5,12 @@ use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::destination::{Channel, Destination};
 use parallax_core::patch::PatchField;
 use parallax_core::subscriber::request::SubscriptionRequest;
+use parallax_service::ServiceError;
+use parallax_service::idempotency::IdempotentRequest;
 use tokio::net::TcpListener;
 use url::Url;
 
 use super::{DemoOwner, UpError, targets};
-use crate::service::ServiceError;
-use crate::service::idempotency::IdempotentRequest;
 
 /// Name of the destination, by which a later start finds it.
 const NAME: &str = "Demo receiver";

@@ -17,6 +17,8 @@ use parallax_core::id::MonitorId;
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::page::edit::PageEdit;
 use parallax_core::patch::PatchField;
+use parallax_service::idempotency::{IdempotentRequest, RequestOutcome};
+use parallax_service::{Caller, ServiceError, Services};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -28,8 +30,6 @@ use self::monitors::{MonitorSpec, SPECS, TargetKind};
 use self::webhook_receiver::DemoWebhookReceiver;
 use super::UpError;
 use super::first_start::FirstStart;
-use crate::service::idempotency::{IdempotentRequest, RequestOutcome};
-use crate::service::{Caller, ServiceError, Services};
 
 /// The running demo.
 #[derive(Debug)]

@@ -1,0 +1,159 @@
+//! Confirmation over the mesh: sends the driver's probe requests to agents and returns their responses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_core::event::ProbeResponse;
+use parallax_core::member::AgentRecord;
+use parallax_core::rate_limit::{TokenBucket, TokenRate};
+use parallax_engine::ProbeDispatch;
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::error::ProtocolError;
+use parallax_protocol::frame::MAX_FRAME;
+use parallax_protocol::message::{WireCheckNow, WireCheckNowResponse};
+use parallax_protocol::result::WireOutcome;
+use quinn::{Connection, RecvStream, SendStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::hub::Hub;
+use super::probe_queue::ProbeQueueReceiver;
+use super::wire::{self, FrameReceiver, SessionError};
+use super::{MeshCounters, convert};
+
+/// Rate of probe requests to one agent: 200 per second, and 21 at once after a quiet time.
+const REQUEST_RATE: TokenRate = TokenRate::per_second(200, 21);
+
+/// Time that a request must have left to be worth sending.
+const MIN_TIME_LEFT: Duration = Duration::from_secs(2);
+
+/// Hands every probe request of the driver to the session of its agent, until the driver is gone.
+pub(super) async fn dispatch(hub: Arc<Hub>, mut questions: mpsc::Receiver<ProbeDispatch>) {
+    while let Some(question) = questions.recv().await {
+        if let Err(unasked) = hub.send_probe(question) {
+            hub.send_response(&unasked, ProbeResponse::NoResponse);
+        }
+    }
+}
+
+/// Sends the requests of one session to its agent in turn, until the session ends. Each request ends with exactly
+/// one outcome, or with none.
+pub(super) async fn send_queued(
+    hub: Arc<Hub>,
+    agent: Arc<AgentRecord>,
+    connection: Connection,
+    questions: ProbeQueueReceiver,
+) {
+    let (started, mut bucket) = (Instant::now(), TokenBucket::default());
+    let mut asking = JoinSet::new();
+    loop {
+        // The next request is chosen at the last moment.
+        sleep_until(started + bucket.ready_at(REQUEST_RATE, started.elapsed())).await;
+        let Some((question, under_way)) = questions.next().await else { break };
+        while asking.try_join_next().is_some() {}
+        // A request that can't be answered in time must not use up the rate of the others.
+        if remaining(&hub, &question) < MIN_TIME_LEFT {
+            hub.send_response(&question, ProbeResponse::NoResponse);
+            continue;
+        }
+        bucket.reserve(REQUEST_RATE, started.elapsed());
+        let (hub, agent, connection) = (Arc::clone(&hub), Arc::clone(&agent), connection.clone());
+        asking.spawn(async move {
+            // Requests in flight are limited by the streams that the agent grants, apart from streams whose end has
+            // not arrived yet.
+            match timeout(remaining(&hub, &question), connection.open_bi()).await {
+                Ok(Ok((send, receive))) => send_probe(&hub, &agent, &connection, &question, send, receive).await,
+                Ok(Err(_)) | Err(_) => hub.send_response(&question, ProbeResponse::NoResponse),
+            }
+            drop(under_way);
+        });
+    }
+    for question in questions.drain() {
+        hub.send_response(&question, ProbeResponse::NoResponse);
+    }
+    while asking.join_next().await.is_some() {}
+}
+
+/// Sends one request on its stream and returns the response.
+async fn send_probe(
+    hub: &Hub,
+    agent: &AgentRecord,
+    connection: &Connection,
+    question: &ProbeDispatch,
+    send: SendStream,
+    receive: RecvStream,
+) {
+    MeshCounters::add(&hub.counters.probes_sent);
+    let left = remaining(hub, question);
+    match timeout(left, exchange(hub, agent, question, left, send, receive)).await {
+        Ok(Ok(answer)) => hub.send_response(question, answer),
+        Ok(Err(fault)) => {
+            hub.send_response(question, ProbeResponse::NoResponse);
+            if fault != SessionError::Lost {
+                MeshCounters::add(&hub.counters.frames_refused);
+                wire::close(connection, fault.reason());
+            }
+        }
+        Err(_) => hub.send_response(question, ProbeResponse::NoResponse),
+    }
+}
+
+async fn exchange(
+    hub: &Hub,
+    agent: &AgentRecord,
+    question: &ProbeDispatch,
+    left: Duration,
+    mut send: SendStream,
+    receive: RecvStream,
+) -> Result<ProbeResponse, SessionError> {
+    let Some(spec) = convert::spec(&question.check) else {
+        return Ok(ProbeResponse::NoResponse);
+    };
+    let now = WireCheckNow {
+        id: u64::from(question.slot) << 32 | u64::from(question.request.number),
+        monitor: convert::monitor(question.monitor),
+        revision: question.revision,
+        spec,
+        reason: convert::reason(question.request.reason),
+        deadline_ms: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
+    };
+    wire::write(&mut send, &now, MAX_FRAME).await?;
+    send.finish().map_err(|_| SessionError::Lost)?;
+    let mut frames = FrameReceiver::new(receive, MAX_FRAME);
+    let mut is_pending = false;
+    while let Some(answer) = frames.next().await? {
+        match answer {
+            WireCheckNowResponse::Pending if is_pending => {
+                return Err(SessionError::Close(CloseReason::OutOfOrder));
+            }
+            WireCheckNowResponse::Pending => {
+                is_pending = true;
+                hub.send_response(
+                    question,
+                    ProbeResponse::Observed(convert::pending(question.revision, agent, hub.clock.now())),
+                );
+            }
+            WireCheckNowResponse::Done(mut result) => {
+                let fits = result.monitor == convert::monitor(question.monitor)
+                    && result.revision == question.revision
+                    && result.round.is_none()
+                    && result.report.outcome != WireOutcome::Pending;
+                if !fits {
+                    let rule = "must be for the requested check";
+                    return Err(ProtocolError::Invalid { field: "answer", rule }.into());
+                }
+                let kind = question.check.kind();
+                let present = hub.clock_steps.check(&hub.clock);
+                present.correct(&mut result, None, 0);
+                return Ok(ProbeResponse::Observed(convert::observation(*result, kind, agent, present.now())));
+            }
+        }
+    }
+    Ok(ProbeResponse::NoResponse)
+}
+
+fn remaining(hub: &Hub, question: &ProbeDispatch) -> Duration {
+    let left = question.request.deadline.since(hub.clock.now()).max(0);
+    Duration::from_millis(left.unsigned_abs())
+}

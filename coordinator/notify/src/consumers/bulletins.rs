@@ -1,0 +1,140 @@
+//! Updates about incidents and maintenance windows: one bulletin for all subscribers of the page, as of the
+//! event, and reminders to its owner.
+//!
+//! No bulletin is created if the page is gone, being deleted or private: someone who subscribed while it was
+//! public need not have access now.
+
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
+use parallax_core::event::EventKind;
+use parallax_core::id::BulletinId;
+use parallax_core::incident::{IncidentChange, IncidentEvent};
+use parallax_core::page::{NO_ACCOUNT, Page};
+use parallax_core::subscriber::Bulletin;
+use parallax_core::time::Timestamp;
+use parallax_store::{Batch, JournalEvent, Result, StoreRead};
+use sha2::{Digest, Sha256};
+
+use super::{JournalConsumer, event_delivery_id};
+use crate::render::incident_update::render_update;
+use crate::render::{self, IncidentNotification, RenderedUpdate};
+
+/// Event name of an owner's reminder.
+const OWNER_REMINDER: &str = "incident.reminder";
+
+/// Journal consumer that creates bulletins and owner's reminders.
+#[derive(Debug)]
+pub struct BulletinConsumer {
+    base_url: String,
+    root_domain: Option<String>,
+}
+
+impl BulletinConsumer {
+    /// Creates the consumer. Pages are served below `base_url` (without a trailing slash) or under
+    /// `root_domain`.
+    pub const fn new(base_url: String, root_domain: Option<String>) -> Self {
+        Self { base_url, root_domain }
+    }
+
+    fn page_url(&self, page: &Page) -> String {
+        page.address(&self.base_url, self.root_domain.as_deref())
+    }
+
+    fn write_bulletin(
+        &self,
+        read: &dyn StoreRead,
+        recorded: &JournalEvent,
+        told: &IncidentEvent,
+        batch: &mut Batch,
+        now: Timestamp,
+    ) -> Result<()> {
+        let Some(incident) = read.incident(told.incident)?.map(|incident| incident.value) else {
+            return Ok(());
+        };
+        let Some(page) = read.page(incident.page)?.map(|page| page.value) else { return Ok(()) };
+        if page.account == NO_ACCOUNT {
+            return Ok(());
+        }
+        let for_owner = matches!(told.change, IncidentChange::OwnerReminder(_));
+        if for_owner && !incident.is_open() || !for_owner && (page.private || read.subscribers_count(page.id)? == 0) {
+            return Ok(());
+        }
+        let then = incident.as_of_event(told, recorded.event.at);
+        let names = read.monitors_of(page.id)?;
+        let affected = then.affected.iter().filter_map(|it| {
+            let monitor = names.iter().find(|monitor| monitor.value.id == it.monitor)?;
+            Some((it.monitor, monitor.value.name.clone(), it.impact))
+        });
+        let series = then.series.map(|series| read.series(series)).transpose()?.flatten();
+        let news = IncidentNotification {
+            event: told,
+            page: &page.name,
+            page_url: &self.page_url(&page),
+            incident: &then,
+            series: series.as_ref().map(|series| &series.value),
+            monitors: &affected.collect::<Vec<_>>(),
+            at: recorded.event.at,
+            zone: page.timezone,
+            language: page.language,
+        };
+        if let IncidentChange::OwnerReminder(length) = told.change {
+            batch.write(owner_reminder(recorded, &page, &news, length, now));
+            return Ok(());
+        }
+        let Some(RenderedUpdate { event, json, mail }) = render_update(&news) else {
+            return Ok(());
+        };
+        batch.write(Bulletin {
+            id: BulletinId::new(recorded.event.at, id_bytes(&Sha256::digest(recorded.seq.to_be_bytes()))),
+            page: page.id,
+            incident: then.id,
+            event: event.to_owned(),
+            seq: recorded.seq,
+            affected: then.affected.iter().map(|it| it.monitor).collect(),
+            json,
+            mail,
+            // Subscribers who confirm after this time don't receive it, however late the event is read.
+            created_at: recorded.event.at,
+            last_reached: None,
+            is_complete: false,
+        });
+        Ok(())
+    }
+}
+
+impl JournalConsumer for BulletinConsumer {
+    const NAME: &'static str = "subscribers";
+
+    fn handle_events(&self, read: &dyn StoreRead, events: &[JournalEvent], now: Timestamp) -> Result<Batch> {
+        let mut batch = Batch::new();
+        for recorded in events {
+            if let EventKind::Incident(told) = &recorded.event.kind
+                && told.notify
+            {
+                self.write_bulletin(read, recorded, told, &mut batch, now)?;
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// First bytes of a hash, used as the random part of an id.
+pub(super) fn id_bytes(digest: &[u8]) -> [u8; 10] {
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+fn owner_reminder(
+    recorded: &JournalEvent,
+    page: &Page,
+    news: &IncidentNotification<'_>,
+    length: i64,
+    now: Timestamp,
+) -> Delivery {
+    let to = Recipient::Owner(page.account);
+    let mail = DeliveryMessage::Mail(render::owner_reminder(news, length));
+    Delivery {
+        page: Some(page.id),
+        incident: Some(news.incident.id),
+        seq: recorded.seq,
+        ..Delivery::waiting(event_delivery_id(recorded, to), to, OWNER_REMINDER, mail, now)
+    }
+}

@@ -1,0 +1,122 @@
+//! Rendering of notifications: bodies of webhooks, chat messages and mails, built only from domain values.
+//!
+//! A message is rendered when an event happens, so later changes don't affect it. Sending and signing are in
+//! [`deliver`](crate::deliver).
+//!
+//! User-supplied text goes through `text`, which makes it one bounded line; each channel then escapes it for
+//! its format.
+
+mod alert_evidence;
+pub mod alert_payload;
+mod alert_text;
+pub mod challenge;
+mod discord;
+pub mod incident_resource;
+pub mod incident_update;
+pub(crate) mod mail;
+mod ntfy;
+pub(crate) mod operator_alert;
+pub(crate) mod pagerduty;
+mod personal_mail;
+pub mod plan_change;
+mod region_schema;
+mod slack;
+mod teams;
+mod telegram;
+mod text;
+mod time_format;
+
+use std::collections::BTreeMap;
+
+use parallax_core::delivery::DeliveryMessage;
+use parallax_core::destination::ChannelKind;
+use parallax_core::event::{AlertKind, StatusChange};
+use parallax_core::flapping::{Flapping, FlappingEnd};
+use parallax_core::time::Timestamp;
+use parallax_core::vantage::VantageNo;
+use serde_json::Value;
+
+use self::alert_payload::{AlertPayload, AlertSubject};
+use self::alert_text::AlertText;
+pub(crate) use self::incident_update::{IncidentNotification, RenderedUpdate, owner_reminder};
+pub(crate) use self::personal_mail::monitor_unjudged;
+pub use self::personal_mail::{alerts_confirmation, destination_switched_off, sign_in, subscription_confirmation};
+
+/// An alert to render.
+#[derive(Debug, Clone, Copy)]
+pub struct Alert<'a> {
+    /// Kind of alert.
+    pub kind: AlertKind,
+    /// Monitor and page.
+    pub subject: &'a AlertSubject,
+    /// Details of the change.
+    pub change: &'a StatusChange,
+    /// Time of the change.
+    pub at: Timestamp,
+    /// Page's time zone, used in texts.
+    pub zone: chrono_tz::Tz,
+    /// Names of the agents in the evidence.
+    pub agents: &'a AgentLabels,
+    /// True for a test alert.
+    pub is_test: bool,
+}
+
+/// Agents' names by number.
+pub type AgentLabels = BTreeMap<VantageNo, AgentLabel>;
+
+/// An agent's display names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentLabel {
+    /// The agent's name.
+    pub name: String,
+    /// Its network's label.
+    pub network: String,
+}
+
+/// Renders an alert for a channel.
+pub fn render_alert(channel: ChannelKind, news: &Alert<'_>) -> DeliveryMessage {
+    DeliveryMessage::Json(match channel {
+        ChannelKind::Email => return DeliveryMessage::Mail(mail::alert_mail(news)),
+        ChannelKind::Webhook => AlertPayload::new(news).to_json(),
+        ChannelKind::PagerDuty => json_bytes(&pagerduty::body(news)),
+        ChannelKind::Slack | ChannelKind::Discord | ChannelKind::Teams | ChannelKind::Telegram | ChannelKind::Ntfy => {
+            chat_body(channel, &AlertText::for_alert(news))
+        }
+    })
+}
+
+/// Renders the chat message that a monitor has started flapping. It replaces the alert of this change and of
+/// those that follow.
+pub(crate) fn render_flapping(channel: ChannelKind, news: &Alert<'_>, flapping: Flapping) -> DeliveryMessage {
+    DeliveryMessage::Json(chat_body(channel, &AlertText::flapping(news, flapping)))
+}
+
+/// Renders the chat message that a monitor is stable again.
+pub(crate) fn render_stable(
+    channel: ChannelKind,
+    subject: &AlertSubject,
+    steady: &FlappingEnd,
+    at: Timestamp,
+    zone: chrono_tz::Tz,
+) -> DeliveryMessage {
+    DeliveryMessage::Json(chat_body(channel, &AlertText::stable(subject, steady, at, zone)))
+}
+
+/// Body of a chat message; empty for channels that are not chats.
+fn chat_body(channel: ChannelKind, story: &AlertText) -> Vec<u8> {
+    match channel {
+        ChannelKind::Slack => json_bytes(&slack::body(story)),
+        ChannelKind::Discord => json_bytes(&discord::body(story)),
+        ChannelKind::Teams => json_bytes(&teams::body(story)),
+        ChannelKind::Telegram => json_bytes(&telegram::body(story)),
+        ChannelKind::Ntfy => json_bytes(&ntfy::body(story)),
+        ChannelKind::Email | ChannelKind::Webhook | ChannelKind::PagerDuty => Vec::new(),
+    }
+}
+
+fn json_bytes(body: &Value) -> Vec<u8> {
+    body.to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,333 @@
+//! Alerts on every channel: their texts, and that user-supplied text stays text.
+
+use parallax_core::event::{MonitorStatus, ProbeReason, RoundReport};
+use parallax_core::flapping::Aspect;
+use parallax_core::id::{AccountId, PageId};
+use parallax_core::observation::{Failure, Measurements, ProbeOutcome, RoundOutcome};
+use parallax_core::page::Page;
+use parallax_core::page::branding::Language;
+use parallax_core::vantage::{Region, RegionSet};
+use serde_json::json;
+
+use super::*;
+
+mod hostile;
+mod languages;
+
+/// A page in a language.
+pub(super) fn page(language: Language) -> Page {
+    let (id, account) = (PageId::from_u128(1), AccountId::from_u128(1));
+    Page { language, ..Page::blank(id, account, "shop".to_owned(), Timestamp::from_millis(0)) }
+}
+
+/// A page with a name.
+fn named(name: &str) -> Page {
+    Page { name: name.to_owned(), ..page(Language::En) }
+}
+
+/// A page, a monitor and a failure reason.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AlertCast<'a> {
+    pub(super) page: &'a str,
+    pub(super) monitor: &'a str,
+    pub(super) reason: Option<&'a str>,
+    pub(super) is_test: bool,
+}
+
+impl Default for AlertCast<'_> {
+    fn default() -> Self {
+        Self { page: "Shop", monitor: "Checkout", reason: None, is_test: false }
+    }
+}
+
+impl AlertCast<'_> {
+    /// Passes an alert of this kind to `write`.
+    pub(super) fn with_alert<T>(&self, kind: AlertKind, write: impl FnOnce(&Alert<'_>) -> T) -> T {
+        let subject = AlertSubject {
+            page_id: "pg_0000000000000000000000000a".parse().unwrap(),
+            page: self.page.to_owned(),
+            page_url: "https://shop.example".to_owned(),
+            monitor_id: "mon_0000000000000000000000000b".parse().unwrap(),
+            monitor: self.monitor.to_owned(),
+            url: Some("https://shop.example/cart".to_owned()),
+        };
+        let reason = match self.reason {
+            Some(words) => Failure::Other(words.to_owned()),
+            None => Failure::UnexpectedStatus(503),
+        };
+        let change = StatusChange {
+            from: MonitorStatus::Up,
+            to: MonitorStatus::Down,
+            alert: None,
+            since: Timestamp::from_millis(1_000),
+            down_since: Some(Timestamp::from_millis(1_000)),
+            reason: Some(reason.clone()),
+            down_from: Some(RegionSet::only(Region::Asia)),
+            latency_ms: Some(1_500),
+            threshold_ms: Some(900),
+            duration_ms: Some(60_000),
+            evidence: rounds(&reason),
+            flapping: None,
+        };
+        let place = |name: &str, network: &str| AgentLabel { name: name.to_owned(), network: network.to_owned() };
+        let places = AgentLabels::from([
+            (VantageNo(0), place("tokyo-1", "AS64500")),
+            (VantageNo(1), place("tokyo-2", "AS64501")),
+            (VantageNo(2), place("paris-1", "AS64502")),
+        ]);
+        write(&Alert {
+            kind,
+            subject: &subject,
+            change: &change,
+            at: Timestamp::from_millis(31_000),
+            zone: chrono_tz::Europe::Berlin,
+            agents: &places,
+            is_test: self.is_test,
+        })
+    }
+
+    fn json(&self, channel: ChannelKind, kind: AlertKind) -> Value {
+        match self.with_alert(kind, |news| render_alert(channel, news)) {
+            DeliveryMessage::Json(bytes) => serde_json::from_slice(&bytes).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn mail(&self, kind: AlertKind) -> parallax_core::delivery::MailMessage {
+        self.with_alert(kind, mail::alert_mail)
+    }
+}
+
+fn rounds(reason: &Failure) -> Vec<RoundReport> {
+    let failed = || {
+        let facts = Measurements {
+            status_code: Some(503),
+            latency_ms: Some(41),
+            address: Some([192, 0, 2, 7].into()),
+            ..Measurements::default()
+        };
+        ProbeOutcome::Failed(facts, reason.clone())
+    };
+    let round = |region, reason, started, first, second| RoundReport {
+        region,
+        reason,
+        round: Some(7),
+        started: Timestamp::from_millis(started),
+        round_outcome: RoundOutcome::Failed,
+        first_vantage: VantageNo(first),
+        first_outcome: failed(),
+        second,
+        third: None,
+    };
+    let passed = ProbeOutcome::Passed(Measurements { latency_ms: Some(88), ..Measurements::default() });
+    vec![
+        round(Region::Asia, ProbeReason::Second, 6_000, 9, Some((VantageNo(1), failed()))),
+        round(Region::Asia, ProbeReason::Scheduled, 1_000, 0, Some((VantageNo(1), failed()))),
+        RoundReport {
+            round_outcome: RoundOutcome::Passed,
+            first_outcome: passed,
+            ..round(Region::Europe, ProbeReason::Sweep, 6_100, 2, None)
+        },
+    ]
+}
+
+#[test]
+fn people_read_what_each_place_saw() {
+    let told = AlertCast::default().with_alert(AlertKind::WentDown, |news| {
+        let mut rounds = news.change.evidence.clone();
+        alert_evidence::sentences(&rounds, news.agents)
+            .into_iter()
+            .chain({
+                // The same agent again, and a second network that passes.
+                rounds[0].first_vantage = VantageNo(0);
+                rounds[2].second = Some((VantageNo(0), rounds[0].first_outcome.clone()));
+                rounds[1].round_outcome = RoundOutcome::Disputed;
+                rounds[1].second = Some((VantageNo(2), rounds[2].first_outcome.clone()));
+                alert_evidence::sentences(&rounds, news.agents)
+            })
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(
+        told,
+        [
+            "Asia: unexpected status 503 from tokyo-1 (AS64500), then from tokyo-2 (AS64501); 5 s later, unexpected \
+             status 503 from a former agent, then from tokyo-2 (AS64501)",
+            "Europe: passed in 88 ms from paris-1 (AS64502)",
+            "Asia: unexpected status 503 from tokyo-1 (AS64500), but passed in 88 ms from paris-1 (AS64502); 5 s later, \
+             unexpected status 503 from tokyo-1 (AS64500), then from tokyo-2 (AS64501)",
+            "Europe: passed in 88 ms from paris-1 (AS64502), then unexpected status 503 from tokyo-1 (AS64500)",
+        ]
+    );
+}
+
+#[test]
+fn a_second_round_that_saw_the_same_says_so_in_short() {
+    let told = AlertCast { reason: Some("connection refused"), ..AlertCast::default() }.with_alert(
+        AlertKind::WentDown,
+        |news| {
+            let mut rounds = news.change.evidence.clone();
+            rounds[0].first_vantage = VantageNo(0);
+            alert_evidence::sentences(&rounds[..2], news.agents)
+        },
+    );
+    assert_eq!(told, ["Asia: connection refused from tokyo-1 (AS64500), then from tokyo-2 (AS64501); again 5 s later"]);
+}
+
+#[test]
+fn times_name_their_zone_and_lengths_are_short() {
+    let at = Timestamp::from_millis(1_772_357_405_000);
+    assert_eq!(
+        time_format::format_time(at, chrono_tz::Europe::Berlin),
+        "2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)"
+    );
+    assert_eq!(time_format::format_time(at, chrono_tz::UTC), "2026-03-01 09:30:05 (UTC)");
+    for (millis, words) in [
+        (-5, "0 ms"),
+        (250, "250 ms"),
+        (59_999, "59 s"),
+        (61_000, "1 min 1 s"),
+        (3_600_000, "1 h"),
+        (3_605_000, "1 h"),
+        (90_000_000, "1 d 1 h"),
+    ] {
+        assert_eq!(time_format::format_duration(millis), words, "{millis}");
+    }
+}
+
+#[test]
+fn a_mail_says_what_when_and_who_saw_it() {
+    let mail = AlertCast::default().mail(AlertKind::WentDown);
+    assert_eq!(mail.subject, "Down: Checkout (Shop)");
+    assert_eq!(
+        mail.text,
+        "Down: Checkout (Shop)\n\
+         \n\
+         Reason: unexpected status 503\n\
+         Down from: Asia; up from Europe\n\
+         Since: 1970-01-01 01:00:01 (Europe/Berlin, UTC+01:00)\n\
+         Checked: https://shop.example/cart\n\
+         \n\
+         Check results:\n\
+         - Asia: unexpected status 503 from tokyo-1 (AS64500), then from tokyo-2 (AS64501); 5 s later, unexpected \
+         status 503 from a former agent, then from tokyo-2 (AS64501)\n\
+         - Europe: passed in 88 ms from paris-1 (AS64502)\n\
+         \n\
+         Open the status page: https://shop.example\n\
+         \n\
+         -- \n\
+         You received this email because this address receives alerts for Shop.\n"
+    );
+    for part in ["<h1", "Asia: unexpected status 503", "href=\"https://shop.example\"", "color-scheme"] {
+        assert!(mail.html.contains(part), "{part} in {}", mail.html);
+    }
+    for elsewhere in ["<img", "<link", "src=", "url(", "<script", "@import"] {
+        assert!(!mail.html.contains(elsewhere), "{elsewhere} would load a resource");
+    }
+    let titles = AlertKind::ALL.map(|kind| AlertCast::default().mail(kind).subject);
+    let expected = ["Down", "Still down", "Recovered", "Slow", "Back to normal"];
+    assert_eq!(titles, expected.map(|title| format!("{title}: Checkout (Shop)")));
+    let test = AlertCast { is_test: true, ..AlertCast::default() }.mail(AlertKind::WentDown);
+    assert_eq!(test.subject, "[Test] Down: Checkout (Shop)");
+    assert!(test.text.contains("Nothing happened"));
+}
+
+#[test]
+fn a_subscribers_mail_ends_with_the_way_out() {
+    let mail = AlertCast { page: "A <b>", ..AlertCast::default() }.mail(AlertKind::Recovered);
+    let mail = mail::with_unsubscribe(&mail, &named("A <b>"), "https://s.example/u?a=1&b=2");
+    assert!(
+        mail.text
+            .ends_with("You received this email because you subscribed to updates from A <b>.\nUnsubscribe: https://s.example/u?a=1&b=2\n")
+    );
+    assert!(mail.html.contains("updates from A &#60;b&#62;."), "{}", mail.html);
+    assert!(mail.html.contains("<a href=\"https://s.example/u?a=1&#38;b=2\">Unsubscribe</a>"), "{}", mail.html);
+    assert!(!mail.html.contains("<!--footer-->"));
+}
+
+#[test]
+fn each_service_gets_the_shape_that_it_documents() {
+    let cast = AlertCast::default();
+    let of = |channel| cast.json(channel, AlertKind::WentDown);
+    let slack = of(ChannelKind::Slack);
+    assert_eq!((&slack["text"], &slack["mrkdwn"]), (&json!("Down: Checkout (Shop)"), &json!(false)));
+    assert_eq!(slack["attachments"][0]["fallback"], "Down: Checkout (Shop)");
+    assert_eq!(slack["attachments"][0]["title_link"], "https://shop.example");
+    assert_eq!(slack["attachments"][0]["fields"][0]["title"], "Reason");
+    let discord = of(ChannelKind::Discord);
+    assert_eq!(discord["allowed_mentions"], json!({ "parse": [] }));
+    assert_eq!(discord["embeds"][0]["url"], "https://shop.example");
+    assert_eq!(discord["embeds"][0]["timestamp"], "1970-01-01T00:00:31.000Z");
+    let teams = of(ChannelKind::Teams);
+    assert_eq!(teams["type"], "message");
+    let card = &teams["attachments"][0]["content"];
+    assert_eq!((&card["type"], &card["version"]), (&json!("AdaptiveCard"), &json!("1.4")));
+    assert_eq!(card["body"][0]["inlines"][0]["text"], "Down: Checkout (Shop)");
+    let telegram = of(ChannelKind::Telegram);
+    assert_eq!(telegram["parse_mode"], "HTML");
+    assert!(telegram["text"].as_str().unwrap().starts_with("🔴 <b>Down: Checkout (Shop)</b>\n"));
+    let ntfy = of(ChannelKind::Ntfy);
+    assert_eq!((&ntfy["title"], &ntfy["priority"]), (&json!("Down: Checkout (Shop)"), &json!(5)));
+    let pagerduty = of(ChannelKind::PagerDuty);
+    assert_eq!(pagerduty["payload"]["summary"], "Down: Checkout (Shop)");
+    assert_eq!(pagerduty["payload"]["severity"], "critical");
+    for secret in ["chat_id", "topic", "routing_key"] {
+        for body in [&telegram, &ntfy, &pagerduty] {
+            assert_eq!(body.get(secret), None);
+        }
+    }
+}
+
+#[test]
+fn what_is_over_closes_what_it_opened_at_pagerduty() {
+    let cast = AlertCast::default();
+    let of = |kind| cast.json(ChannelKind::PagerDuty, kind);
+    let opened = [AlertKind::WentDown, AlertKind::StillDown].map(|kind| of(kind)["dedup_key"].clone());
+    assert_eq!(opened[0], opened[1]);
+    let slow = of(AlertKind::WentSlow);
+    assert_eq!((&slow["event_action"], &slow["payload"]["severity"]), (&json!("trigger"), &json!("warning")));
+    assert_ne!(slow["dedup_key"], opened[0]);
+    let recovered = of(AlertKind::Recovered);
+    assert_eq!((&recovered["event_action"], &recovered["dedup_key"]), (&json!("resolve"), &opened[0]));
+    let also = json!({ "event_action": "resolve", "dedup_key": slow["dedup_key"] });
+    assert_eq!(recovered[pagerduty::FOLLOW_UP_FIELD], also, "the end of an outage also ends slowness");
+    let normal = of(AlertKind::BackToNormal);
+    assert_eq!((&normal["event_action"], &normal["dedup_key"]), (&json!("resolve"), &slow["dedup_key"]));
+    let test = AlertCast { is_test: true, ..cast }.json(ChannelKind::PagerDuty, AlertKind::WentDown);
+    assert_ne!(test["dedup_key"], opened[0], "a test affects no incident");
+}
+
+#[test]
+fn a_chat_is_told_that_something_flaps_and_how_it_stands_when_it_is_steady() {
+    let at = Timestamp::from_millis;
+    let flapping = Flapping { since: at(1_000), changes: 3 };
+    let told = |kind| {
+        let letter =
+            AlertCast::default().with_alert(kind, |news| super::render_flapping(ChannelKind::Ntfy, news, flapping));
+        let DeliveryMessage::Json(json) = letter else { panic!("{letter:?}") };
+        serde_json::from_slice::<Value>(&json).unwrap()
+    };
+    let down = told(AlertKind::WentDown);
+    assert_eq!((&down["title"], &down["priority"]), (&json!("Flapping: Checkout (Shop)"), &json!(5)));
+    let said = down["message"].as_str().unwrap();
+    let first =
+        "Changes: 3 since 1970-01-01 01:00:01 (Europe/Berlin, UTC+01:00)\nNow: down\nReason: unexpected status 503\n";
+    assert!(said.starts_with(first), "{said}");
+    assert!(said.contains("Next: one message after 30 minutes without a change"), "{said}");
+    assert!(told(AlertKind::WentSlow)["message"].as_str().unwrap().contains("\nNow: slow\n"));
+    for (aspect, is_bad, title, now) in [
+        (Aspect::Availability, false, "Stable again", "up since"),
+        (Aspect::Availability, true, "Stopped flapping, now down", "down since"),
+        (Aspect::Speed, false, "Stable again", "at normal speed since"),
+        (Aspect::Speed, true, "Stopped flapping, now slow", "slow since"),
+    ] {
+        let steady = FlappingEnd { aspect, flapping, last_change: at(9_000), is_bad };
+        let letter = AlertCast::default().with_alert(AlertKind::Recovered, |news| {
+            super::render_stable(ChannelKind::Slack, news.subject, &steady, news.at, news.zone)
+        });
+        let DeliveryMessage::Json(json) = letter else { panic!("{letter:?}") };
+        let told: Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!(told["text"], format!("{title}: Checkout (Shop)"));
+        let fields = told["attachments"][0]["fields"].to_string();
+        assert!(fields.contains(&format!("\"{now} 1970-01-01 01:00:09")), "{fields}");
+    }
+}

@@ -1,0 +1,194 @@
+//! API keys: shown once, stored and found by their hash.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use parallax_core::id::{AccountId, KeyId, PageId};
+use parallax_core::key::{ApiKey, KeyAccess, MAX_KEYS};
+use parallax_core::plan::PlanLimitError;
+use parallax_core::text;
+use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::validation::ValidationErrors;
+use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
+use subtle::ConstantTimeEq;
+
+use crate::context::ServiceContext;
+use crate::secret_text::ApiKeyText;
+use crate::{Caller, ServiceError, ServiceResult};
+
+/// Maximum characters of a key's name.
+const MAX_NAME: usize = 80;
+/// Maximum keys whose last use is tracked in memory.
+const MAX_USED: usize = 10_000;
+
+/// Settings of a new key.
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    /// The account that it belongs to.
+    pub account: AccountId,
+    /// Its name, 1 to 80 characters.
+    pub name: String,
+    /// Access: read, or read and write.
+    pub access: KeyAccess,
+    /// The only page that it can access, if it is bound to one.
+    pub page: Option<PageId>,
+}
+
+/// Owns API keys. A key's text is never stored: it is found by its hash, through an index in memory that is loaded
+/// once and then follows each created or deleted key.
+#[derive(Debug)]
+pub struct KeyService {
+    context: Arc<ServiceContext>,
+    /// Index of key ids by hash, once it is loaded.
+    pub(crate) key_index: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    /// Time of the last recorded use of each key.
+    pub(crate) last_used: Mutex<BTreeMap<KeyId, Timestamp>>,
+}
+
+impl KeyService {
+    pub(crate) fn new(context: &Arc<ServiceContext>) -> Self {
+        Self { context: Arc::clone(context), key_index: Mutex::default(), last_used: Mutex::default() }
+    }
+
+    /// Authenticates an API key.
+    ///
+    /// # Errors
+    /// [`ServiceError::Unauthenticated`] for an invalid or unknown key.
+    pub fn authenticate(&self, text: &str) -> ServiceResult<Caller> {
+        let key = ApiKeyText::parse(text).ok_or(ServiceError::Unauthenticated)?;
+        let hash = key.hash();
+        let found = match self.key_by_hash(&hash)? {
+            Some(id) => self.context.store().reader().key(id)?,
+            None => None,
+        };
+        // An unknown key is compared like a known one, so that timing reveals nothing.
+        let stored = found.as_ref().map_or([0; 32], |key| key.value.hash);
+        let is_same = bool::from(stored.ct_eq(&hash));
+        let key = found.filter(|_| is_same).ok_or(ServiceError::Unauthenticated)?;
+        self.record_use(&key);
+        Ok(Caller { key: key.value })
+    }
+
+    /// Creates a key; called by the operator. The key's text is returned only here.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an account or page that does not exist, [`ServiceError::Invalid`] for an invalid
+    /// name, [`ServiceError::PlanLimit`] if the account has the maximum of keys.
+    pub async fn create(&self, new: NewKey) -> ServiceResult<(ApiKey, ApiKeyText)> {
+        let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| ValidationErrors::single("name", rule))?;
+        let mut batch = Batch::new();
+        batch.expect(Expect::Account(new.account, Presence::Present));
+        if let Some(page) = new.page {
+            let page = self.context.store().reader().page(page)?.ok_or(ServiceError::NotFound)?;
+            if page.value.account != new.account {
+                return Err(ServiceError::NotFound);
+            }
+            batch.expect(Expect::Page(page.value.id, Presence::Present));
+        }
+        self.context.store().reader().account(new.account)?.ok_or(ServiceError::NotFound)?;
+        let account = new.account;
+        if self.context.store().read(move |store| store.keys_of(account)).await?.len() >= MAX_KEYS {
+            return Err(PlanLimitError::KeysFull.into());
+        }
+        let secret = ApiKeyText::new(rand::random());
+        let hash = secret.hash();
+        let key = ApiKey {
+            id: KeyId::new(self.context.now(), rand::random()),
+            account: new.account,
+            name,
+            access: new.access,
+            page: new.page,
+            hash,
+            created_at: self.context.now(),
+            last_used_at: None,
+        };
+        batch.expect(Expect::Key(key.id, Presence::Absent)).write(key.clone());
+        self.context.store().commit(batch).await?;
+        self.with_key_index(|names| names.insert(key.hash, key.id))?;
+        Ok((key, secret))
+    }
+
+    /// Lists an account's keys, oldest first; called by the operator.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an account that does not exist.
+    pub async fn list(&self, account: AccountId) -> ServiceResult<Vec<ApiKey>> {
+        self.context.store().reader().account(account)?.ok_or(ServiceError::NotFound)?;
+        let keys = self.context.store().read(move |store| store.keys_of(account)).await?;
+        let mut keys: Vec<ApiKey> = keys.into_iter().map(|key| key.value).collect();
+        keys.sort_by_key(|key| (key.created_at, key.id));
+        Ok(keys)
+    }
+
+    /// Revokes a key at once and permanently; called by the operator.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a key that does not exist.
+    pub async fn revoke(&self, id: KeyId) -> ServiceResult<()> {
+        let key = self.context.store().reader().key(id)?.ok_or(ServiceError::NotFound)?.value;
+        let mut batch = Batch::new();
+        batch.write(Op::DeleteKey(id));
+        self.context.store().commit(batch).await?;
+        self.evict(&key);
+        Ok(())
+    }
+
+    /// Removes a key that is no longer in the store from the caches.
+    pub(crate) fn evict(&self, key: &ApiKey) {
+        if let Some(names) = self.key_index.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            names.remove(&key.hash);
+        }
+        self.last_used.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.id);
+    }
+
+    /// Finds the key with that hash. Look-up time reveals nothing about a hash of 256 random bits.
+    fn key_by_hash(&self, hash: &[u8; 32]) -> ServiceResult<Option<KeyId>> {
+        self.with_key_index(|names| names.get(hash).copied())
+    }
+
+    /// Accesses the index of key ids by hash: loaded from the store once, then updated with each created or deleted
+    /// key.
+    fn with_key_index<T>(&self, act: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> ServiceResult<T> {
+        let mut names = self.key_index.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = names.as_mut() {
+            return Ok(act(names));
+        }
+        let reader = self.context.store().reader();
+        let mut read = BTreeMap::new();
+        for account in reader.accounts()? {
+            read.extend(reader.keys_of(account.value.id)?.into_iter().map(|key| (key.value.hash, key.value.id)));
+        }
+        Ok(act(names.insert(read)))
+    }
+
+    /// Records the key's use in the background, at most once a minute.
+    fn record_use(&self, key: &VersionedValue<ApiKey>) {
+        let (id, now) = (key.value.id, self.context.now());
+        let is_fresh = |at: Timestamp| now.since(at) < MINUTE;
+        if key.value.last_used_at.is_some_and(is_fresh) {
+            return;
+        }
+        {
+            let Ok(mut used) = self.last_used.lock() else { return };
+            if used.get(&id).copied().is_some_and(is_fresh) {
+                return;
+            }
+            if used.len() >= MAX_USED {
+                used.retain(|_, at| is_fresh(*at));
+            }
+            if used.len() < MAX_USED {
+                used.insert(id, now);
+            }
+        }
+        let mut batch = Batch::new();
+        batch.expect(Expect::Key(id, Presence::At(key.revision)));
+        batch.write(ApiKey { last_used_at: Some(now), ..key.value.clone() });
+        let store = self.context.store().clone();
+        tokio::spawn(async move {
+            // Revoked in the meantime, or recorded by another request: nothing to do.
+            if let Err(error) = store.commit(batch).await {
+                tracing::debug!(key = %id, %error, "the last use of a key was not recorded");
+            }
+        });
+    }
+}

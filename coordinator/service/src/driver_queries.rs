@@ -1,0 +1,49 @@
+//! Current monitor states, queried from the driver.
+
+use std::time::Duration;
+
+use parallax_core::id::MonitorId;
+use parallax_core::machine::MachineView;
+use parallax_engine::MachineQuery;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::context::ServiceContext;
+
+/// Time that the driver gets to answer; after that its monitors count as unknown.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+impl ServiceContext {
+    /// Returns one view for each monitor, in the same order; unknown for monitors that the driver does not know
+    /// (yet), and for all of them if it does not answer in time.
+    pub(super) async fn monitor_views(&self, monitors: Vec<MonitorId>) -> Vec<MachineView> {
+        let wanted = monitors.len();
+        if wanted == 0 {
+            return Vec::new();
+        }
+        let mut views = self.query_driver(monitors, 0).await.unwrap_or_else(|| {
+            tracing::warn!(wanted, "the driver did not report monitor states in time: they are shown as unknown");
+            Vec::new()
+        });
+        views.resize_with(wanted, || None);
+        views.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// Waits until the driver has processed the edits up to that event, so that the next answer shows their effect on
+    /// monitors. If it does not answer in time, the edit is still valid.
+    pub(super) async fn await_edit(&self, edit: u64) {
+        if self.query_driver(Vec::new(), edit).await.is_none() {
+            tracing::debug!(edit, "the driver did not confirm an edit in time");
+        }
+    }
+
+    async fn query_driver(&self, monitors: Vec<MonitorId>, after: u64) -> Option<Vec<Option<MachineView>>> {
+        let (answer, answered) = oneshot::channel();
+        let asking = async {
+            let query = MachineQuery { monitors, after_event: after, reply: answer };
+            self.queries.send(query.into()).await.ok()?;
+            answered.await.ok()
+        };
+        timeout(TIMEOUT, asking).await.ok().flatten()
+    }
+}

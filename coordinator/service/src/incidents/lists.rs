@@ -1,0 +1,145 @@
+//! Lists of incidents and windows: read a few at a time, bounded in bytes, with only the newest updates in long
+//! lists.
+
+use parallax_core::id::{IncidentId, PageId};
+use parallax_core::incident::{Incident, MAX_OPEN_BYTES, MAX_UNFINISHED};
+use parallax_core::page::Page;
+use parallax_core::time::Timestamp;
+use parallax_core::validation::ValidationErrors;
+use parallax_store::{StoreRead, VersionedValue};
+
+use super::IncidentService;
+use crate::ServiceResult;
+
+/// Incidents read per query: each may be as long as [`MAX_OPEN_BYTES`].
+const AT_ONCE: usize = 4;
+/// Maximum bytes of a list in the API; the first item is returned whatever its length.
+pub(crate) const MAX_LIST: usize = 1 << 20;
+/// Updates of each open incident and window in a page's own documents.
+pub(crate) const OPEN_UPDATES: usize = 10;
+
+/// Limits per incident in a list: its newest updates, up to that number and that many bytes of text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UpdateLimits {
+    pub(crate) updates: usize,
+    pub(crate) bytes: usize,
+}
+
+/// An incident in a list, and the number of its updates omitted.
+pub(crate) type TruncatedIncident = (VersionedValue<Incident>, usize);
+
+type IncidentCursor = (Timestamp, IncidentId);
+
+/// Returns up to `limit` incidents and windows of a page, newest first, in the order of [`StoreRead::incidents_of`],
+/// each truncated as it is read.
+pub(crate) fn list_truncated(
+    store: &dyn StoreRead,
+    (page, open): (PageId, bool),
+    before: Option<IncidentCursor>,
+    limit: usize,
+    newest: UpdateLimits,
+) -> parallax_store::Result<Vec<TruncatedIncident>> {
+    let mut found = Vec::new();
+    for_each_incident(store, (page, open), before, limit, |mut incident| {
+        let more = incident.value.truncate_updates(newest.updates, newest.bytes);
+        found.push((incident, more));
+        true
+    })?;
+    Ok(found)
+}
+
+/// Returns up to `limit` of them in full, at most [`MAX_LIST`] bytes; and whether there are more.
+pub(super) fn list_full(
+    store: &dyn StoreRead,
+    (page, open): (PageId, bool),
+    before: Option<IncidentCursor>,
+    limit: usize,
+) -> parallax_store::Result<(Vec<Incident>, bool)> {
+    let (mut found, mut bytes, mut has_more) = (Vec::new(), 0, false);
+    for_each_incident(store, (page, open), before, limit.saturating_add(1), |incident| {
+        bytes += incident.value.bytes();
+        has_more = found.len() >= limit || (bytes > MAX_LIST && !found.is_empty());
+        if !has_more {
+            found.push(incident.value);
+        }
+        !has_more
+    })?;
+    Ok((found, has_more))
+}
+
+/// Passes them to `take` until it returns false.
+fn for_each_incident(
+    store: &dyn StoreRead,
+    (page, open): (PageId, bool),
+    mut before: Option<IncidentCursor>,
+    limit: usize,
+    mut take: impl FnMut(VersionedValue<Incident>) -> bool,
+) -> parallax_store::Result<()> {
+    let mut left = limit;
+    while left > 0 {
+        let asked = left.min(AT_ONCE);
+        let read = store.incidents_of(page, open, before, asked)?;
+        let is_last = read.len() < asked;
+        left -= read.len();
+        for incident in read {
+            before = Some((incident.value.started_at, incident.value.id));
+            if !take(incident) {
+                return Ok(());
+            }
+        }
+        if is_last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl IncidentService {
+    /// Refuses a change that would make a page's open incidents and windows longer than its documents may be. A
+    /// change that shortens or ends one is always allowed.
+    pub(super) async fn check_text_size(
+        &self,
+        page: &Page,
+        before: Option<&Incident>,
+        after: &Incident,
+    ) -> ServiceResult<()> {
+        let is_ended = before.is_some_and(Incident::is_open) && !after.is_open();
+        if is_ended || before.is_some_and(|before| after.bytes() <= before.bytes()) {
+            return Ok(());
+        }
+        let (id, of) = (after.id, page.id);
+        let mut others = 0;
+        if after.is_open() {
+            others = self
+                .context
+                .store()
+                .read(move |store| {
+                    let mut sum = 0;
+                    for_each_incident(store, (of, true), None, MAX_UNFINISHED, |incident| {
+                        sum += if incident.value.id == id { 0 } else { incident.value.bytes() };
+                        true
+                    })?;
+                    Ok(sum)
+                })
+                .await?;
+        }
+        if others + after.bytes() <= MAX_OPEN_BYTES {
+            return Ok(());
+        }
+        let is_changed = |part: fn(&Incident) -> usize| before.map_or(0, part) < part(after);
+        let field = if is_changed(|it| it.updates.len()) {
+            "message"
+        } else if is_changed(|it| it.postmortem.as_ref().map_or(0, String::len)) {
+            "postmortem"
+        } else if is_changed(|it| it.affected.len()) {
+            "monitors"
+        } else {
+            "title"
+        };
+        Err(ValidationErrors::single(field, TEXT_LIMIT_RULE).into())
+    }
+}
+
+/// Rule for exceeding [`MAX_OPEN_BYTES`].
+const TEXT_LIMIT_RULE: &str =
+    "is too long: a page's open incidents and maintenance hold at most 2 MiB of text; resolve some first";

@@ -1,0 +1,235 @@
+//! Sign-in of visitors: with a page's password, or with a link mailed to those who may see a private page.
+//!
+//! Requesting a link reveals nothing about an address: the answer and the work are the same whether it may see the
+//! page or not. Only mailboxes that the owner allows, by address or domain, ever get a mail.
+
+use std::sync::{Arc, PoisonError};
+
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient, visitor_mailbox_key};
+use parallax_core::id::DeliveryId;
+use parallax_core::page::Page;
+use parallax_core::page::access::normalize_email;
+use parallax_core::subscriber::request::SubscriberAddress;
+use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::validation::ValidationErrors;
+use parallax_notify::render;
+use parallax_store::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::{AccessToken, PageAccessService, Protection, password};
+use crate::{ServiceError, ServiceResult};
+
+/// Lifetime of a link in milliseconds.
+pub const LINK_LIFE: i64 = 15 * MINUTE;
+/// Maximum links an hour to one mailbox requested from one client IP, over all pages.
+const LINKS_PER_IP: u32 = 3;
+/// Maximum links an hour to one mailbox in total: strangers at one client IP can't use them up.
+const LINKS_PER_MAILBOX: u32 = 12;
+/// Maximum links an hour for one page.
+const LINKS_PER_PAGE: u32 = 1800;
+/// Maximum links an hour for one account's pages.
+const LINKS_PER_ACCOUNT: u32 = 3600;
+/// Event name of deliveries with a link.
+const EVENT: &str = "page.sign-in";
+
+/// Random browser identifier, stored in a cookie.
+pub type BrowserId = [u8; 16];
+
+/// A request for a sign-in link.
+#[derive(Debug, Clone)]
+pub struct SignInRequest {
+    /// The email address entered.
+    pub email: String,
+    /// The page's URL as its visitor reached it.
+    pub page_url: String,
+    /// The browser that requests the link.
+    pub browser: BrowserId,
+    /// The visitor's client IP as a number, if known.
+    pub client_ip: Option<u128>,
+    /// Redirect target after sign-in: a path inside the page, or empty.
+    pub redirect_to: String,
+}
+
+/// Validity of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkValidity {
+    /// It signs its bearer in.
+    Valid,
+    /// Another browser requested it.
+    OtherBrowser,
+    /// It was used, has expired, or never existed.
+    Invalid,
+}
+
+/// Result of a sign-in by link.
+#[derive(Debug, Clone)]
+pub struct SignInResult {
+    /// The access token.
+    pub token: AccessToken,
+    /// Redirect target.
+    pub redirect_to: String,
+}
+
+/// Stored target of a link.
+#[derive(Serialize, Deserialize)]
+struct LinkTarget {
+    page: String,
+    email: String,
+    to: String,
+}
+
+impl PageAccessService {
+    /// Returns an access token if the page's password is right. Takes the same time whether the page exists or not.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an unknown slug, [`ServiceError::Busy`] if too many passwords are being checked.
+    pub async fn try_password(&self, slug: &str, password: &str) -> ServiceResult<Option<AccessToken>> {
+        let page = self.existing_page(slug);
+        let guarded = page.as_ref().ok().filter(|page| Protection::of(page) == Protection::Password);
+        let hash = guarded.and_then(|page| page.password_hash.as_deref());
+        let is_right = password::verify(password, hash).await?;
+        let page = page?;
+        Ok(is_right.then(|| self.access_token(&page)))
+    }
+
+    /// Returns the cookie name of the page's access token, for signing out.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an unknown slug.
+    pub fn token_cookie_of(&self, slug: &str) -> ServiceResult<String> {
+        let page = self.existing_page(slug)?;
+        Ok(self.token_cookie(&page))
+    }
+
+    /// Mails a link if the address may see the private page.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for an invalid address, [`ServiceError::NotFound`] for a page that is not private.
+    pub async fn request_sign_in(&self, slug: &str, asking: &SignInRequest) -> ServiceResult<()> {
+        let page = self.private_page(slug)?;
+        let email = normalize_email(&asking.email).map_err(|rule| ValidationErrors::single("email", rule))?;
+        let receiver = Some(email)
+            .filter(|email| page.allowed_visitors.allows(email) && self.admit_link(&page, email, asking.client_ip));
+        let now = self.context.now();
+        let mut batch = Batch::new();
+        // The same work for addresses that may not, so that timing reveals nothing.
+        batch.write(Op::DeleteExpiredResponses(now));
+        if let Some(email) = receiver {
+            self.write_link(&page, &email, asking, &mut batch);
+        }
+        self.context.store().commit(batch).await?;
+        self.context.deliveries_due.notify_one();
+        Ok(())
+    }
+
+    /// Returns the validity of a link in that browser, without using it.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a page that is not private.
+    pub fn link_validity(&self, slug: &str, token: &str, browser: Option<&BrowserId>) -> ServiceResult<LinkValidity> {
+        let page = self.private_page(slug)?;
+        Ok(self.find_link(&page, token, browser)?.err().unwrap_or(LinkValidity::Valid))
+    }
+
+    /// Signs a visitor in with a link, which is used up by that; otherwise returns the link's validity.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a page that is not private.
+    pub async fn sign_in_by_link(
+        &self,
+        slug: &str,
+        token: &str,
+        browser: Option<&BrowserId>,
+    ) -> ServiceResult<std::result::Result<SignInResult, LinkValidity>> {
+        let name = link_key(token);
+        let turn = Sha256::digest(&name).iter().take(16).fold(0, |id, byte| (id << 8) | u128::from(*byte));
+        let name = &name;
+        self.context
+            .commit_change(turn, || async move {
+                let page = self.private_page(slug)?;
+                let (found, meant) = match self.find_link(&page, token, browser)? {
+                    Ok(good) => good,
+                    Err(link) => return Ok((Err(link), None)),
+                };
+                let now = self.context.now();
+                let mut batch = Batch::new();
+                batch.expect(Expect::StoredResponse(name.clone(), Presence::At(found.revision)));
+                let used = StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now };
+                batch.write(Op::PutStoredResponse(name.clone(), used)).write(Op::DeleteExpiredResponses(now));
+                Ok((Ok(SignInResult { token: self.access_token(&page), redirect_to: meant.to }), Some(batch)))
+            })
+            .await
+    }
+
+    fn private_page(&self, slug: &str) -> ServiceResult<Arc<Page>> {
+        let page = self.existing_page(slug)?;
+        if Protection::of(&page) == Protection::Private { Ok(page) } else { Err(ServiceError::NotFound) }
+    }
+
+    fn write_link(&self, page: &Page, email: &str, asking: &SignInRequest, batch: &mut Batch) {
+        let (now, token) = (self.context.now(), hex::encode(rand::random::<[u8; 16]>()));
+        let expires_at = now + LINK_LIFE;
+        let meant = LinkTarget { page: page.id.to_string(), email: email.to_owned(), to: asking.redirect_to.clone() };
+        let link = StoredResponse {
+            fingerprint: Sha256::digest(asking.browser).into(),
+            response: serde_json::to_vec(&meant).unwrap_or_default(),
+            expires_at,
+        };
+        let url = format!("{}/sign-in/link?t={token}", asking.page_url);
+        let id = DeliveryId::new(now, rand::random());
+        let receiver = StoredResponse { fingerprint: [0; 32], response: email.as_bytes().to_vec(), expires_at };
+        batch
+            .write(Op::PutStoredResponse(link_key(&token), link))
+            .write(Op::PutStoredResponse(visitor_mailbox_key(id), receiver));
+        let mail = DeliveryMessage::Mail(render::sign_in(page, &asking.page_url, &url));
+        batch
+            .write(Delivery { page: Some(page.id), ..Delivery::waiting(id, Recipient::Visitor(id), EVENT, mail, now) });
+    }
+
+    fn find_link(
+        &self,
+        page: &Page,
+        token: &str,
+        browser: Option<&BrowserId>,
+    ) -> ServiceResult<std::result::Result<(VersionedValue<StoredResponse>, LinkTarget), LinkValidity>> {
+        let found = self.context.store().reader().stored_response(&link_key(token))?;
+        let Some(found) = found.filter(|found| is_unexpired(&found.value, self.context.now())) else {
+            return Ok(Err(LinkValidity::Invalid));
+        };
+        let meant = serde_json::from_slice::<LinkTarget>(&found.value.response).ok();
+        let is_meant =
+            |meant: &LinkTarget| meant.page == page.id.to_string() && page.allowed_visitors.allows(&meant.email);
+        let Some(meant) = meant.filter(is_meant) else { return Ok(Err(LinkValidity::Invalid)) };
+        let known = browser.map(|browser| <[u8; 32]>::from(Sha256::digest(browser)));
+        let is_same = known.is_some_and(|known| bool::from(known.ct_eq(&found.value.fingerprint)));
+        Ok(if is_same { Ok((found, meant)) } else { Err(LinkValidity::OtherBrowser) })
+    }
+
+    /// Checks the rate limits of sign-in links. Only mailboxes that may see some page are counted.
+    fn admit_link(&self, page: &Page, email: &str, place: Option<u128>) -> bool {
+        let (mailbox, now) = (SubscriberAddress::Email(email.to_owned()).mailbox_key(), self.context.now());
+        let account = format!("account {}", page.account);
+        let (there, page) = (format!("{mailbox} {place:?}"), format!("page {}", page.id));
+        let mut linked = self.sign_in_limit.lock().unwrap_or_else(PoisonError::into_inner);
+        // A request refused by one limit is not counted by the others.
+        linked.would_admit(LINKS_PER_MAILBOX, mailbox.as_str(), now)
+            && linked.would_admit(LINKS_PER_PAGE, page.as_str(), now)
+            && linked.would_admit(LINKS_PER_ACCOUNT, account.as_str(), now)
+            && linked.admit(LINKS_PER_IP, there.as_str(), now).is_ok()
+            && linked.admit(LINKS_PER_MAILBOX, mailbox.as_str(), now).is_ok()
+            && linked.admit(LINKS_PER_PAGE, page.as_str(), now).is_ok()
+            && linked.admit(LINKS_PER_ACCOUNT, account.as_str(), now).is_ok()
+    }
+}
+
+fn is_unexpired(link: &StoredResponse, now: Timestamp) -> bool {
+    // A link from the future was created before the clock was set back.
+    (1..=LINK_LIFE).contains(&link.expires_at.since(now))
+}
+
+/// The key under which a link is stored: only a hash of its token.
+fn link_key(token: &str) -> String {
+    format!("sign-in/{}", hex::encode(Sha256::digest(token)))
+}

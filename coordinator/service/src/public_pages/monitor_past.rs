@@ -1,0 +1,119 @@
+//! The past of a page's monitors: days, slices of a short range, and response times.
+
+use chrono::{Days, NaiveDate};
+use parallax_core::monitor::Monitor;
+use parallax_core::page::Page;
+use parallax_core::page_view::{ChartRange, HISTORY_DAYS, MonitorHistory, TimeRange, UptimeDay, UptimeSlice};
+use parallax_core::rollup::{OutcomeCounts, day_of, end_of_day, start_of_day};
+use parallax_core::time::Timestamp;
+use parallax_core::uptime::{MonitoredTime, TimeSpan, time_within};
+
+use super::PublicPageService;
+use crate::monitors::history::DowntimeHistory;
+use crate::statistics::WatchedHours;
+use crate::{ServiceResult, monitors};
+
+impl PublicPageService {
+    /// Returns the past of each of a page's monitors, in the same order, with slices of that range and charts of that
+    /// period.
+    pub(super) async fn monitor_pasts(
+        &self,
+        page: &Page,
+        shown: &[monitors::MonitorWithState],
+        stretch: ChartRange,
+        range: TimeRange,
+    ) -> ServiceResult<Vec<MonitorHistory>> {
+        let now = self.context.now();
+        let Some(today) = day_of(now, page.timezone) else {
+            return Ok(vec![MonitorHistory::default(); shown.len()]);
+        };
+        let first = today.checked_sub_days(Days::new(HISTORY_DAYS as u64 - 1)).unwrap_or(today);
+        let monitors: Vec<Monitor> = shown.iter().map(|shown| shown.monitor.clone()).collect();
+        let mut seen = self.context.statistics.outcomes_by_day(page, &monitors, first..=today, now).await?.into_iter();
+        let mut charts = self.context.statistics.charts(page, &monitors, stretch).await?.into_iter();
+        let spans = range.slices(now, page.timezone);
+        let mut slices = if spans.is_empty() {
+            Vec::new().into_iter()
+        } else {
+            self.context.statistics.outcomes_by_slice(page, &monitors, &spans).await?.into_iter()
+        };
+        // Computed once for all monitors: time-zone look-ups are slow.
+        let bounds = |date| {
+            let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
+            (date, bounds.map(|(from, to)| TimeSpan { from, to }))
+        };
+        let dates: Vec<(NaiveDate, Option<TimeSpan>)> = first.iter_days().take(HISTORY_DAYS).map(bounds).collect();
+        let timed = |shown: &&monitors::MonitorWithState| shown.monitor.check.kind().has_downtime();
+        let timed = shown.iter().filter(timed).map(|shown| (shown.monitor.id, shown.view.downtime.clone()));
+        let mut timed = self.history.downtime_histories(page, timed.collect(), first..=today).await?.into_iter();
+        let mut pasts = Vec::with_capacity(shown.len());
+        for shown in shown {
+            let seen = seen.next().unwrap_or_default();
+            let timed = if shown.monitor.check.kind().has_downtime() { timed.next() } else { None };
+            let of = MonitorLife {
+                downtime: timed.as_ref(),
+                created_at: shown.monitor.created_at,
+                now,
+                pauses: &shown.view.pauses,
+            };
+            let day = |&(date, span): &(NaiveDate, Option<TimeSpan>)| {
+                let mut counts = OutcomeCounts::default();
+                for (_, days) in seen.by_region.iter().filter(|(region, _)| seen.counted.contains(**region)) {
+                    counts.merge(days.get(&date).copied().unwrap_or_default());
+                }
+                let time = span.map(|span| of.time(span, counts, seen.watched.get(&date)));
+                let time = time.unwrap_or_default();
+                UptimeDay { date, counts, uptime: of.uptime(time, counts), time }
+            };
+            let sliced = slices.next().unwrap_or_default();
+            let slice = |(at, span): (usize, &TimeSpan)| {
+                let mut counts = OutcomeCounts::default();
+                for (_, parts) in sliced.by_region.iter().filter(|(region, _)| seen.counted.contains(**region)) {
+                    counts.merge(parts.get(at).copied().unwrap_or_default());
+                }
+                let time = of.time(*span, counts, Some(&sliced.watched));
+                UptimeSlice { span: *span, counts, uptime: of.uptime(time, counts), time }
+            };
+            let slices = spans.iter().enumerate().map(slice).collect();
+            let days = dates.iter().map(day).collect();
+            let chart = charts.next().unwrap_or_default();
+            pasts.push(MonitorHistory {
+                days,
+                regions: seen.by_region,
+                slices,
+                slice_regions: sliced.by_region,
+                chart,
+            });
+        }
+        Ok(pasts)
+    }
+}
+
+/// Parts of a monitor's life that an uptime figure is computed from.
+struct MonitorLife<'a> {
+    /// Its downtime, for types without rounds of their own.
+    downtime: Option<&'a DowntimeHistory>,
+    created_at: Timestamp,
+    now: Timestamp,
+    pauses: &'a [TimeSpan],
+}
+
+impl MonitorLife<'_> {
+    /// Computes how much of a period was watched, and how much of that the monitor was down, from its counted rounds.
+    /// Without times of checks, all of its life outside pauses counts as watched.
+    fn time(&self, span: TimeSpan, counts: OutcomeCounts, looked: Option<&WatchedHours>) -> MonitoredTime {
+        if let Some(timed) = self.downtime {
+            return timed.time_in(span);
+        }
+        let window = TimeSpan { from: span.from.max(self.created_at), to: span.to.min(self.now) };
+        let watched = match looked {
+            Some(looked) => looked.watched_ms(window, self.pauses),
+            None => time_within(window, &[window], self.pauses),
+        };
+        MonitoredTime::of_rounds(watched, counts.tally())
+    }
+
+    fn uptime(&self, time: MonitoredTime, counts: OutcomeCounts) -> Option<f64> {
+        if self.downtime.is_some() { time.percent() } else { counts.tally().percent() }
+    }
+}

@@ -1,0 +1,197 @@
+//! A service over a store in memory with accounts, pages and a fake mesh: for tests of this crate and of those that use
+//! it (feature `test-world`).
+
+mod fake_mesh;
+mod fake_name_server;
+mod records;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use parallax_core::account::Account;
+use parallax_core::event::{EditKind, Event, EventKind};
+use parallax_core::id::{MonitorId, PageId};
+use parallax_core::key::KeyAccess;
+use parallax_core::machine::MachineView;
+use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::page::Page;
+use parallax_core::patch::PatchField;
+use parallax_core::plan::PlanLimits;
+use parallax_core::time::Timestamp;
+use parallax_engine::{Arrival, DriverQuery, HeartbeatTokens};
+use parallax_runtime::clock::Clock;
+use parallax_store::{Batch, Store};
+use tokio::sync::mpsc;
+
+pub use self::fake_mesh::FakeMesh;
+pub use self::fake_name_server::FakeNameServer;
+use crate::accounts::keys::NewKey;
+use crate::idempotency::{IdempotentRequest, RequestOutcome};
+use crate::monitors::MonitorWithState;
+use crate::secret_text::ApiKeyText;
+use crate::*;
+
+/// The driver's answers, by monitor.
+pub type Views = Arc<Mutex<BTreeMap<MonitorId, MachineView>>>;
+
+/// An owner with two pages and a stranger with one.
+#[derive(Debug)]
+pub struct World {
+    pub service: Arc<Services>,
+    /// Answers look-ups of TXT records.
+    pub name_server: FakeNameServer,
+    pub clock: Clock,
+    pub views: Views,
+    /// Views that the driver returns once it has processed the next edit.
+    pub judged: Views,
+    pub mesh: FakeMesh,
+    pub owner: Account,
+    pub shop: Page,
+    pub blog: Page,
+    pub foreign: Page,
+}
+
+/// Start time of every test.
+pub const START: Timestamp = Timestamp::from_millis(1_795_783_560_000);
+
+pub async fn world() -> World {
+    world_over(Store::in_memory().unwrap()).await
+}
+
+/// Same accounts and pages over a given store.
+pub async fn world_over(store: Store) -> World {
+    let clock = Clock::manual(START);
+    let views = Views::default();
+    let (queries, asked) = mpsc::channel::<DriverQuery>(16);
+    let judged = Views::default();
+    answer_queries(asked, Arc::clone(&views), Arc::clone(&judged));
+    let settings = ServiceSettings {
+        base_url: "https://status.example".to_owned(),
+        root_domain: Some("pages.example".to_owned()),
+        limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
+        allow_private: false,
+        access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
+    };
+    let mesh = FakeMesh::default();
+    let figures = Arc::new(mesh.clone());
+    let name_server = FakeNameServer::default();
+    let service = Services::new(ServiceParts {
+        queries,
+        pings: beats(store.clone()),
+        statistics: figures,
+        txt_lookup: Arc::new(name_server.clone()),
+        ..ServiceParts::disconnected(store, clock.clone(), settings)
+    });
+    let owner = service.accounts.create("owner@example.com", None).await.unwrap();
+    let stranger = service.accounts.create("stranger@example.com", None).await.unwrap();
+    let shop = service.pages.create_as_operator(owner.id, "Shop", "shop").await.unwrap();
+    clock.set(START + 1000);
+    let blog = service.pages.create_as_operator(owner.id, "Blog", "journal").await.unwrap();
+    let foreign = service.pages.create_as_operator(stranger.id, "Other", "other").await.unwrap();
+    World { service, name_server, clock, views, judged, mesh, owner, shop, blog, foreign }
+}
+
+/// A driver that only stores pings.
+pub(crate) fn beats(store: Store) -> PingIntake {
+    let (inbox, mut arrivals) = mpsc::channel(16);
+    tokio::spawn(async move {
+        let mut number = 0;
+        while let Some(arrival) = arrivals.recv().await {
+            let Arrival::Ping(ping) = arrival else { continue };
+            number += 1;
+            let said = parallax_core::heartbeat::StoredPing { number, ..ping.ping };
+            let mut batch = Batch::new();
+            batch.write(parallax_store::Op::PutPing(ping.heartbeat.monitor, Box::new(said)));
+            store.commit(batch).await.unwrap();
+            let _ = ping.on_durable.send(());
+        }
+    });
+    PingIntake { inbox, tokens: HeartbeatTokens::default() }
+}
+
+impl World {
+    pub async fn key(&self, access: KeyAccess, page: Option<&Page>) -> ApiKeyText {
+        let new = NewKey { account: self.owner.id, name: "Robot".to_owned(), access, page: page.map(|page| page.id) };
+        self.service.keys.create(new).await.unwrap().1
+    }
+
+    /// The stored page.
+    pub fn page(&self, id: PageId) -> Page {
+        self.service.context.store().reader().page(id).unwrap().unwrap().value
+    }
+
+    /// Commits an empty batch and returns its number.
+    pub async fn revision(&self) -> u64 {
+        self.service.context.store().commit(Batch::new()).await.unwrap().revision
+    }
+
+    /// Appends an event to the journal.
+    pub async fn happened(&self, event: parallax_core::event::Event) {
+        let mut batch = Batch::new();
+        batch.event(event);
+        self.service.context.store().commit(batch).await.unwrap();
+    }
+
+    /// Stores a page as given, including fields that no call can set yet.
+    pub async fn put_page(&self, page: Page) {
+        let mut batch = Batch::new();
+        let what = EventKind::PageEdited(EditKind::Changed);
+        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, kind: what });
+        batch.write(page);
+        self.service.context.store().commit(batch).await.unwrap();
+    }
+
+    /// A write key of another account.
+    pub async fn stranger_key(&self) -> ApiKeyText {
+        let account = self.foreign.account;
+        let new = NewKey { account, name: "Stranger".to_owned(), access: KeyAccess::Write, page: None };
+        self.service.keys.create(new).await.unwrap().1
+    }
+
+    /// A revoked write key of the owner.
+    pub async fn revoked_key(&self) -> ApiKeyText {
+        let text = self.key(KeyAccess::Write, None).await;
+        let id = self.service.keys.authenticate(text.reveal()).unwrap().key.id;
+        self.service.keys.revoke(id).await.unwrap();
+        text
+    }
+
+    pub async fn caller(&self, access: KeyAccess) -> Caller {
+        let key = self.key(access, None).await;
+        self.service.keys.authenticate(key.reveal()).unwrap()
+    }
+
+    pub async fn make(&self, caller: &Caller, name: &str) -> ServiceResult<MonitorWithState> {
+        match self.service.monitors.create(caller, self.shop.id, &http(name), &each_time()).await? {
+            RequestOutcome::Fresh(shown) => Ok(shown),
+            RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
+        }
+    }
+}
+
+pub fn http(name: &str) -> MonitorEdit {
+    let mut edit = MonitorEdit { name: PatchField::Value(name.to_owned()), ..MonitorEdit::default() };
+    edit.check.url = PatchField::Value("https://example.com".to_owned());
+    edit
+}
+
+pub fn each_time<T>() -> IdempotentRequest<'static, T> {
+    IdempotentRequest::new(None, &|_| Vec::new())
+}
+
+/// A driver that returns the given views; once it is asked to process an edit, also those for after it.
+fn answer_queries(mut asked: mpsc::Receiver<DriverQuery>, views: Views, judged: Views) {
+    tokio::spawn(async move {
+        while let Some(query) = asked.recv().await {
+            let DriverQuery::Views(query) = query else { continue };
+            let answer = {
+                let mut known = views.lock().unwrap();
+                if query.after_event > 0 {
+                    known.append(&mut judged.lock().unwrap());
+                }
+                query.monitors.iter().map(|id| known.get(id).cloned()).collect()
+            };
+            let _ = query.reply.send(answer);
+        }
+    });
+}

@@ -1,0 +1,101 @@
+//! Records of the test world that no call of the service writes or returns: deliveries, subscribers, stored incidents.
+
+use parallax_core::delivery::{AttemptOutcome, Delivery, DeliveryAttempt, DeliveryMessage, Recipient};
+use parallax_core::id::{IncidentId, PageId};
+use parallax_core::incident::Incident;
+use parallax_core::page::Page;
+use parallax_core::subscriber::request::SubscriptionRequest;
+use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_store::Batch;
+
+use super::World;
+
+impl World {
+    /// Changes an incident directly in the store.
+    pub async fn change_incident(&self, id: IncidentId, change: impl FnOnce(&mut Incident)) {
+        let mut incident = self.service.context.store().reader().incident(id).unwrap().unwrap().value;
+        change(&mut incident);
+        let mut batch = Batch::new();
+        batch.write(incident);
+        self.service.context.store().commit(batch).await.unwrap();
+    }
+
+    /// A page's subscribers, confirmed or not.
+    pub fn subscribers(&self, page: &Page) -> Vec<Subscriber> {
+        let found = self.service.context.store().reader().subscribers_of(page.id, None, 100).unwrap();
+        found.into_iter().map(|it| it.value).collect()
+    }
+
+    /// Subscribes an address to the shop.
+    pub async fn subscribed(&self, address: &str) -> Subscriber {
+        let request = SubscriptionRequest { email: Some(address.to_owned()), ..SubscriptionRequest::default() };
+        self.service.subscribers.subscribe(&self.shop, &request).await.unwrap();
+        let asked = self.subscribers(&self.shop).into_iter();
+        let is_it = |it: &Subscriber| matches!(&it.contact, Contact::Email(email) if email == address);
+        let link = asked.rev().find(is_it).unwrap().link_token();
+        self.service.subscribers.confirm(&self.shop, &link, None).await.unwrap()
+    }
+
+    pub async fn keep_page(&self, page: Page) {
+        self.service.context.store().commit(Batch::new().write(page).clone()).await.unwrap();
+    }
+
+    /// Confirmation mails to mailboxes of the shop's destinations, newest first.
+    pub(crate) fn asked_mailboxes(&self) -> Vec<Delivery> {
+        let found = self.service.context.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
+        let is_asked = |it: &Delivery| matches!(it.to, Recipient::UnconfirmedDestination(_));
+        found.into_iter().map(|it| it.value).filter(is_asked).collect()
+    }
+
+    /// The link in the newest of them.
+    pub fn mailbox_link(&self) -> String {
+        let DeliveryMessage::Mail(mail) = self.asked_mailboxes().remove(0).message else {
+            panic!("a mailbox gets mails")
+        };
+        let (_, link) = mail.text.split_once("/confirm-alerts?t=").unwrap();
+        link.split_whitespace().next().unwrap().to_owned()
+    }
+
+    /// Accepts every delivery, as a working receiver would.
+    pub fn receive(&self) {
+        let service = self.service.clone();
+        tokio::spawn(async move {
+            let outgoing = service.deliveries_due();
+            loop {
+                outgoing.notified().await;
+                for waiting in service.context.store().reader().waiting_deliveries().unwrap() {
+                    let found = service.context.store().reader().delivery(waiting.id).unwrap().unwrap();
+                    let (mut delivery, now) = (found.value, service.now());
+                    let tried = DeliveryAttempt {
+                        at: now,
+                        duration_ms: 3,
+                        status: Some(204),
+                        error: None,
+                        response: "taken".to_owned(),
+                    };
+                    delivery.record_attempt(tried, AttemptOutcome::Accepted, now, 0.0);
+                    let mut batch = Batch::new();
+                    batch.write(delivery);
+                    service.context.store().commit(batch).await.unwrap();
+                }
+            }
+        });
+    }
+
+    /// The shop's deliveries of that event, oldest first.
+    pub fn sent(&self, event: &str) -> Vec<Delivery> {
+        self.sent_of(Some(self.shop.id), event)
+    }
+
+    /// Deliveries without a page of that event, oldest first.
+    pub fn sent_of_no_page(&self, event: &str) -> Vec<Delivery> {
+        self.sent_of(None, event)
+    }
+
+    fn sent_of(&self, page: Option<PageId>, event: &str) -> Vec<Delivery> {
+        let found = self.service.context.store().reader().deliveries_of(page, None, 100).unwrap();
+        let mut found: Vec<_> = found.into_iter().map(|it| it.value).filter(|it| it.event == event).collect();
+        found.sort_by_key(|it| it.id);
+        found
+    }
+}

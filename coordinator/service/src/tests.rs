@@ -1,0 +1,249 @@
+//! The service over a store in memory: fixed test accounts, and the rules that no interface may bypass.
+
+mod account_limits;
+mod confirmation_limits;
+mod domains;
+mod downtime;
+mod driver_sync;
+mod incidents;
+mod long_incidents;
+mod mailbox_confirmation;
+mod notifications;
+mod page_deletion;
+mod page_limits;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parallax_core::event::{EditKind, EventKind};
+use parallax_core::id::MonitorId;
+use parallax_core::key::KeyAccess;
+use parallax_core::machine::MachineView;
+use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::page::Page;
+use parallax_core::page::edit::PageEdit;
+use parallax_core::patch::PatchField;
+use parallax_core::plan::{Plan, PlanLimits};
+use parallax_core::time::{DAY, MINUTE, Timestamp};
+use parallax_engine::DriverQuery;
+use parallax_store::Batch;
+use tokio::sync::mpsc;
+
+use super::accounts::keys::NewKey;
+use super::idempotency::{IdempotencyKey, IdempotentRequest, RequestOutcome};
+use super::monitors::MonitorWithState;
+use super::secret_text::ApiKeyText;
+use super::*;
+use crate::test_world::{START, World, beats, each_time, http, world, world_over};
+
+fn component() -> MonitorEdit {
+    let mut edit = MonitorEdit {
+        kind: PatchField::Value("component".to_owned()),
+        name: PatchField::Value("Vendor".to_owned()),
+        ..MonitorEdit::default()
+    };
+    edit.check.vendor_url = PatchField::Value("https://status.example.org".to_owned());
+    edit
+}
+
+/// Kinds of all events in the journal.
+async fn events(world: &World) -> Vec<EventKind> {
+    let events = world.service.context.store().read(|store| store.events_after(0, 1000)).await.unwrap();
+    events.into_iter().map(|recorded| recorded.event.kind).collect()
+}
+
+#[tokio::test]
+async fn the_first_account_is_pro_and_later_ones_are_free() {
+    let world = world().await;
+    let plans: BTreeMap<String, Plan> =
+        world.service.accounts.list().await.unwrap().into_iter().map(|account| (account.email, account.plan)).collect();
+    assert_eq!(plans["owner@example.com"], Plan::Pro);
+    assert_eq!(plans["stranger@example.com"], Plan::Free);
+    let taken = world.service.accounts.create("OWNER@example.com", None).await;
+    assert_eq!(taken.unwrap_err().to_string(), "email is taken");
+}
+
+#[tokio::test]
+async fn slugs_are_unique_and_reserved_ones_are_refused() {
+    let world = world().await;
+    for (slug, rule) in [("shop", "slug is taken"), ("www", "slug is reserved")] {
+        let refused = world.service.pages.create_as_operator(world.owner.id, "Page", slug).await;
+        assert_eq!(refused.unwrap_err().to_string(), rule);
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
+    let world = world().await;
+    let text = world.key(KeyAccess::Read, None).await;
+    let caller = world.service.keys.authenticate(text.reveal()).unwrap();
+    // The use is recorded in the background.
+    let id = caller.key.id;
+    let noted = async || {
+        loop {
+            let key = world.service.context.store().reader().key(id).unwrap().unwrap().value;
+            if let Some(at) = key.last_used_at {
+                break at;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let at = tokio::time::timeout(std::time::Duration::from_secs(20), noted()).await.unwrap();
+    assert_eq!(at, world.service.now());
+    world.service.keys.revoke(caller.key.id).await.unwrap();
+    assert_eq!(world.service.keys.authenticate(text.reveal()).unwrap_err(), ServiceError::Unauthenticated);
+    let unknown = ApiKeyText::new([9; 32]);
+    assert_eq!(world.service.keys.authenticate(unknown.reveal()).unwrap_err(), ServiceError::Unauthenticated);
+    assert_eq!(world.service.keys.revoke(caller.key.id).await, Err(ServiceError::NotFound));
+}
+
+#[tokio::test]
+async fn a_key_for_a_page_of_another_account_is_not_made() {
+    let world = world().await;
+    let new = NewKey {
+        account: world.owner.id,
+        name: "Robot".to_owned(),
+        access: KeyAccess::Read,
+        page: Some(world.foreign.id),
+    };
+    assert_eq!(world.service.keys.create(new).await.unwrap_err(), ServiceError::NotFound);
+}
+
+#[tokio::test]
+async fn monitors_get_the_next_slot_and_position_even_when_made_at_once() {
+    let world = world().await;
+    let caller = world.caller(KeyAccess::Write).await;
+    let names: Vec<String> = (0..20).map(|n| format!("M{n}")).collect();
+    let made = futures_util::future::join_all(names.iter().map(|name| world.make(&caller, name))).await;
+    let mut seats: Vec<_> =
+        made.into_iter().map(|made| made.unwrap().monitor).map(|it| (it.slot, it.position)).collect();
+    seats.sort_unstable();
+    assert_eq!(seats, (0..20).map(|n| (n, n)).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_full_plan_takes_no_more_but_components_do_not_count() {
+    let world = world().await;
+    let caller = world.caller(KeyAccess::Write).await;
+    world.service.accounts.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
+    let refused = world.service.monitors.create(&caller, world.shop.id, &component(), &each_time()).await;
+    assert!(matches!(refused, Err(ServiceError::PlanLimit(PlanLimitError::ComponentsNeedPro { .. }))));
+    world.service.accounts.set_plan(world.owner.id, Plan::Pro).await.unwrap();
+    world.service.monitors.create(&caller, world.blog.id, &component(), &each_time()).await.unwrap();
+    world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
+    world.make(&caller, "A").await.unwrap();
+    world.make(&caller, "B").await.unwrap();
+    let refused = world.make(&caller, "C").await.unwrap_err();
+    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::MonitorsFull { plan: Plan::Free, limit: 2 }));
+    // Errors in the body come before the plan's limit.
+    assert!(matches!(world.make(&caller, "").await, Err(ServiceError::Invalid(_))));
+}
+
+#[tokio::test]
+async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
+    let world = world().await;
+    let caller = world.caller(KeyAccess::Write).await;
+    let monitor = world.make(&caller, "A").await.unwrap().monitor;
+    let before = events(&world).await.len();
+    for name in ["A", "B"] {
+        let edit = http(name);
+        world.service.monitors.edit(&caller, world.shop.id, monitor.id, &edit, &each_time()).await.unwrap();
+    }
+    let renamed = PageEdit { name: PatchField::Value("Store".to_owned()), ..PageEdit::default() };
+    world.service.pages.edit(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
+    world.service.pages.edit(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
+    world.service.monitors.delete(&caller, world.shop.id, monitor.id, false, &each_time()).await.unwrap();
+    let events = events(&world).await.split_off(before);
+    assert_eq!(
+        events,
+        [
+            EventKind::MonitorEdited(EditKind::Changed),
+            EventKind::PageEdited(EditKind::Changed),
+            EventKind::MonitorEdited(EditKind::Deleted),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
+    let world = world().await;
+    let caller = world.caller(KeyAccess::Write).await;
+    let monitor = world.make(&caller, "A").await.unwrap().monitor;
+    let edits: Vec<MonitorEdit> = (0..40).map(|at| http(&format!("A{at}"))).collect();
+    let once = each_time();
+    let made = edits.iter().map(|edit| world.service.monitors.edit(&caller, world.shop.id, monitor.id, edit, &once));
+    for made in futures_util::future::join_all(made).await {
+        assert!(made.is_ok(), "{made:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_read_key_changes_nothing_at_any_door() {
+    let world = world().await;
+    let (reader, page) = (world.caller(KeyAccess::Read).await, world.shop.id);
+    let id = world.make(&world.caller(KeyAccess::Write).await, "A").await.unwrap().monitor.id;
+    let service = &world.service;
+    assert_eq!(world.make(&reader, "B").await.unwrap_err(), ServiceError::ReadOnly);
+    let edited = service.monitors.edit(&reader, page, id, &http("B"), &each_time()).await;
+    assert_eq!(edited.unwrap_err(), ServiceError::ReadOnly);
+    assert_eq!(
+        service.monitors.delete(&reader, page, id, false, &each_time()).await.unwrap_err(),
+        ServiceError::ReadOnly
+    );
+    let edited = service.pages.edit(&reader, page, &PageEdit::default(), &each_time()).await;
+    assert_eq!(edited.unwrap_err(), ServiceError::ReadOnly);
+}
+
+#[tokio::test]
+async fn a_request_sent_twice_is_done_once_within_a_day() {
+    let world = world().await;
+    let caller = world.caller(KeyAccess::Write).await;
+    let ticket = |value: &str, body: &str| Some(IdempotencyKey::new(caller.key.id, value, &[body.as_bytes()]));
+    let answer = |shown: &MonitorWithState| shown.monitor.id.to_string().into_bytes();
+    let send = async |value: &str, body: &str| {
+        let once = IdempotentRequest::new(ticket(value, body), &answer);
+        world.service.monitors.create(&caller, world.shop.id, &http("A"), &once).await
+    };
+    let RequestOutcome::Fresh(first) = send("k", "a").await.unwrap() else { panic!() };
+    let RequestOutcome::Replayed(again) = send("k", "a").await.unwrap() else { panic!() };
+    assert_eq!(again, answer(&first));
+    let other = send("k", "b").await.unwrap_err();
+    assert_eq!(other.to_string(), "this Idempotency-Key was already used for another request");
+    assert!(matches!(send("l", "a").await, Ok(RequestOutcome::Fresh(_))));
+    let (one, two) = tokio::join!(send("m", "a"), send("m", "a"));
+    let done: Vec<bool> = [one, two].into_iter().map(|it| matches!(it.unwrap(), RequestOutcome::Fresh(_))).collect();
+    assert_eq!(done.iter().filter(|now| **now).count(), 1);
+    world.clock.set(world.service.now() + DAY);
+    assert!(matches!(send("k", "b").await, Ok(RequestOutcome::Fresh(_))));
+}
+
+#[tokio::test]
+async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
+    let clock = Clock::manual(START);
+    let (queries, mut asked) = mpsc::channel::<DriverQuery>(1);
+    let settings = ServiceSettings {
+        base_url: "https://status.example".to_owned(),
+        root_domain: Some("pages.example".to_owned()),
+        limits: PlanLimits::default(),
+        allow_private: false,
+        access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
+    };
+    let store = Store::in_memory().unwrap();
+    let pings = beats(store.clone());
+    let service =
+        Services::new(ServiceParts { queries, pings, ..ServiceParts::disconnected(store, clock.clone(), settings) });
+    let held = tokio::spawn(async move {
+        let query = asked.recv().await;
+        tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        drop(query);
+    });
+    let views = service.context.monitor_views(vec![MonitorId::from_u128(1)]).await;
+    assert_eq!(views, [MachineView::default()]);
+    held.abort();
+    clock.set(START + MINUTE);
+    let account = service.accounts.create("a@example.com", None).await.unwrap();
+    let page = service.pages.create_as_operator(account.id, "Shop", "shop").await.unwrap();
+    assert_eq!(service.pages.url(&page), "https://shop.pages.example");
+    let own = Page { custom_domain: Some("status.shop.example".to_owned()), ..page };
+    assert_eq!(service.pages.url(&own), "https://status.shop.example");
+}

@@ -1,0 +1,141 @@
+//! Deletion of large pages: inaccessible at once, and cleared to the last record whatever happens in between.
+
+use parallax_core::id::PageId;
+use parallax_core::page::NO_ACCOUNT;
+use parallax_store::samples;
+use parallax_store::{Op, disk};
+
+use super::*;
+use crate::page_access::authorize::PageAddress;
+
+/// More than one slice deletes.
+const MONITORS: u128 = 4096 + 1500;
+
+/// A page with very many monitors, stored directly, and some of everything else.
+async fn crowded(world: &World) -> PageId {
+    let page = samples::page(77, 0, "crowded");
+    let page = Page { account: world.owner.id, ..page };
+    let mut batch = Batch::new();
+    batch.write(page.clone());
+    for n in 0..MONITORS {
+        batch.write(samples::monitor(n, 77, u32::try_from(n).unwrap()));
+    }
+    for n in 0..600 {
+        batch.write(samples::incident(n, 77, 1, n % 2 == 0)).write(samples::deploy(n, 77, 1));
+    }
+    batch.write(samples::series(1, 77, None));
+    batch.write(Op::PutHour(samples::rollup(5, 1, vec![1; 10])));
+    world.service.context.store().commit(batch).await.unwrap();
+    page.id
+}
+
+async fn is_gone(service: &Services, caller: &Caller, page: PageId) {
+    assert_eq!(service.pages.get(caller, page).unwrap_err(), ServiceError::NotFound);
+    assert_eq!(service.monitors.list(caller, page).await.unwrap_err(), ServiceError::NotFound);
+    assert_eq!(service.monitors.get(caller, page, samples::monitor_id(5)).await.unwrap_err(), ServiceError::NotFound);
+    assert_eq!(
+        service.page_access.authorize_anonymous("crowded", PageAddress::BasePath).unwrap_err(),
+        ServiceError::NotFound
+    );
+    assert_eq!(
+        service.page_access.authorize_anonymous(&format!("!{page}"), PageAddress::BasePath).unwrap_err(),
+        ServiceError::NotFound
+    );
+    assert!(service.pages.list(caller).await.unwrap().iter().all(|other| other.id != page));
+}
+
+#[tokio::test]
+async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = world_over(Store::on_disk(folder.path(), samples::small_options()).unwrap()).await;
+    let page = crowded(&world).await;
+    let before = world.service.context.store().reader().monitors().unwrap().len();
+    let caller = world.caller(KeyAccess::Write).await;
+    world.service.pages.delete(&caller, page, &each_time()).await.unwrap();
+    is_gone(&world.service, &caller, page).await;
+    assert!(world.service.pages.clear_slice().await.unwrap(), "a first slice");
+    let left = world.service.context.store().reader().monitors_of(page).unwrap().len();
+    assert!(0 < left && left < before, "{left} of {before}");
+
+    // The process ends here; only the store remains.
+    world.service.context.store().close().await;
+    drop(std::mem::replace(&mut world, super::world().await));
+    let store = reopened(|| Store::on_disk(folder.path(), samples::small_options())).await;
+    let again = world_on_top(store.clone()).await;
+    is_gone(&again, &caller, page).await;
+    let free = Page { account: caller.key.account, ..samples::page(78, 0, "crowded") };
+    let taken = store.commit(Batch::new().write(free).clone()).await;
+    assert!(taken.is_ok(), "its slug is free before it is cleared: {taken:?}");
+    again.pages.clear_deleted().await.unwrap();
+    let reader = store.reader();
+    assert_eq!((reader.monitors().unwrap().len(), reader.page(page).unwrap()), (0, None));
+    assert_eq!(reader.incidents_of(page, false, None, 9).unwrap(), []);
+    assert_eq!(reader.deploys_of(page, 9).unwrap(), []);
+    assert_eq!(reader.running_series().unwrap(), []);
+    assert_eq!(reader.pages_of(NO_ACCOUNT).unwrap(), []);
+    // A consumer of the journal sees each monitor's deletion once, and the page's.
+    let deleted = |what: &EventKind| matches!(what, EventKind::MonitorEdited(EditKind::Deleted));
+    let heard = reader.events_after(0, usize::MAX).unwrap();
+    let monitors: Vec<_> =
+        heard.iter().filter(|it| deleted(&it.event.kind)).filter_map(|it| it.event.monitor).collect();
+    assert_eq!(monitors.len(), usize::try_from(MONITORS).unwrap());
+    assert!(heard.iter().any(|it| it.event.kind == EventKind::PageEdited(EditKind::Deleted)));
+    store.close().await;
+    drop((again, store));
+    // The store deletes the history in slices of its own, and the rest is intact.
+    let (reader, mut writer) = reopened(|| disk::open(folder.path(), samples::small_options())).await;
+    while writer.clean_up().unwrap() {}
+    assert!(reader.verify().is_ok());
+}
+
+/// Reopens the store: the tasks around a service release it once they have run.
+async fn reopened<T>(open: impl Fn() -> parallax_store::Result<T>) -> T {
+    loop {
+        match open() {
+            Ok(store) => return store,
+            Err(error) => assert_eq!(error, parallax_store::StoreError::Locked),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A service over an existing store, with no driver.
+async fn world_on_top(store: Store) -> Arc<Services> {
+    let settings = ServiceSettings {
+        base_url: "https://status.example".to_owned(),
+        root_domain: None,
+        limits: PlanLimits::default(),
+        allow_private: false,
+        access_token_key: crate::page_access::AccessTokenKey::new(&[7; 32]),
+    };
+    let clock = Clock::manual(START + DAY);
+    let pings = beats(store.clone());
+    Services::new(ServiceParts { pings, ..ServiceParts::disconnected(store, clock, settings) })
+}
+
+#[tokio::test]
+async fn a_page_of_ordinary_size_is_cleared_by_its_own_deletion() {
+    let world = world().await;
+    let caller = world.caller(KeyAccess::Write).await;
+    world.make(&caller, "one").await.unwrap();
+    world.service.pages.delete(&caller, world.shop.id, &each_time()).await.unwrap();
+    assert_eq!(world.service.context.store().reader().monitors().unwrap(), []);
+    assert!(!world.service.pages.clear_slice().await.unwrap());
+}
+
+#[tokio::test]
+async fn what_is_held_of_a_key_goes_with_the_key() {
+    let world = world().await;
+    let caller = world.caller(KeyAccess::Write).await;
+    let held = || world.service.keys.key_index.lock().unwrap().as_ref().unwrap().len();
+    let before = held();
+    for _ in 0..3 {
+        world.revoked_key().await;
+    }
+    assert_eq!(held(), before);
+    world.key(KeyAccess::Read, Some(&world.blog)).await;
+    assert_eq!(held(), before + 1);
+    world.service.pages.delete(&caller, world.blog.id, &each_time()).await.unwrap();
+    assert_eq!(held(), before);
+    assert_eq!(world.service.keys.last_used.lock().unwrap().len(), 1, "the caller's own");
+}

@@ -1,0 +1,70 @@
+//! Opaque values, encoded by their writers: blocks, roll-ups, checkpoints and stored responses.
+
+use parallax_core::id::{KeyId, MonitorId};
+use parallax_core::time::Timestamp;
+use parallax_core::vantage::Region;
+
+/// The packed readings of one monitor, region and hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// Its slot.
+    pub slot: u32,
+    /// The region.
+    pub region: Region,
+    /// The hour since the epoch.
+    pub hour: i64,
+    /// The packed readings.
+    pub bytes: Vec<u8>,
+}
+
+/// A roll-up of one monitor's hour or day, packed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rollup {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// The hour or day.
+    pub at: i64,
+    /// The packed statistics.
+    pub bytes: Vec<u8>,
+}
+
+/// The open tails at one point in time, so that a start need not replay the whole journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Part of the tails; the writer may split them freely.
+    pub part: u32,
+    /// Sequence number of the last readings journal entry that is included.
+    pub through: u64,
+    /// The packed tails.
+    pub bytes: Vec<u8>,
+}
+
+/// A response that is replayed for a repeated request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredResponse {
+    /// SHA-256 of the request, to distinguish a repeated request from another one with the same name.
+    pub fingerprint: [u8; 32],
+    /// The response, encoded by its writer.
+    pub response: Vec<u8>,
+    /// Expiry of the stored response.
+    pub expires_at: Timestamp,
+}
+
+/// Stored responses per API key, at most.
+pub(crate) const MAX_RESPONSES_PER_KEY: usize = 1000;
+/// Their bytes, at most, with their names.
+pub(crate) const MAX_RESPONSE_BYTES_PER_KEY: usize = 2 << 20;
+
+impl StoredResponse {
+    /// Returns the bytes that it counts under that name.
+    pub const fn bytes(&self, name: &str) -> usize {
+        self.response.len() + name.len()
+    }
+}
+
+/// Returns the API key and the rest of an idempotency name; `None` for a name of the service itself.
+pub(super) fn split_owner(name: &str) -> Option<(&str, &str)> {
+    name.split_once('/').filter(|(owner, _)| owner.parse::<KeyId>().is_ok())
+}

@@ -1,0 +1,328 @@
+//! Tests of snapshots: a point in time while commits continue, detected when damaged, restored, and taken before a
+//! migration.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parallax_core::page::Page;
+use parallax_core::time::Timestamp;
+
+use super::super::legacy_records::PageOfSchema4;
+use super::super::meta::StoreStateOfSchema1;
+use super::super::sealed_tree::SealedTree;
+use super::crash_harness::survives;
+use super::*;
+use crate::StoredResponse;
+use crate::snapshots::{SnapshotFolder, SnapshotRetention};
+
+/// Creates a store in a folder of its own, with a name that others can be next to.
+fn home() -> (tempfile::TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let store = home.path().join("store");
+    (home, store)
+}
+
+fn options() -> DiskOptions {
+    DiskOptions { adjacent_files: vec!["secret".to_owned()], ..small_options() }
+}
+
+#[test]
+fn a_snapshot_puts_back_everything_and_keeps_what_was_there() {
+    let (home, store) = home();
+    filled(&store, 30);
+    let file = home.path().join("backup");
+    fs::write(home.path().join("secret"), "key").unwrap();
+    let (reader, mut writer) = open(&store, options()).unwrap();
+    let long: Vec<Op> = (0..5).map(|hour| Op::PutHour(rollup(1, hour, vec![7; record::MAX_PIECE * 3]))).collect();
+    writer.commit(&[Batch { ops: long, ..Batch::new() }]).remove(0).unwrap();
+    let before = everything(&*reader);
+    let exported = reader.export(&file).unwrap();
+    assert_eq!((exported.counts.events, exported.counts.readings), (30, 30));
+    assert_eq!(verify_snapshot(&file), Ok(exported.counts));
+    assert_eq!(reader.verify(), Ok(exported.counts));
+    assert!(reader.export(&file).is_err(), "no file is overwritten");
+    writer.commit(&[numbered(31)]).remove(0).unwrap();
+    assert_eq!(restore(&store, &file, "old", &options()), Err(StoreError::Locked));
+    let mut streamed = Vec::new();
+    reader.stream(&mut streamed).unwrap();
+    fs::write(home.path().join("streamed"), streamed).unwrap();
+    assert_eq!(verify_snapshot(&home.path().join("streamed")).unwrap().events, 31, "a stream is a snapshot");
+    drop((reader, writer));
+
+    fs::remove_file(home.path().join("secret")).unwrap();
+    let restored = restore(&store, &file, "old", &options()).unwrap();
+    assert_eq!(restored.counts, exported.counts);
+    let aside = restored.replaced_store.unwrap();
+    assert_eq!(aside, home.path().join("store.old"));
+    assert_eq!(everything(&*TestStore::on_disk(&store).reader), before);
+    assert_eq!(TestStore::on_disk(&aside).reader.last_event(), Ok(31), "the replaced store is kept");
+    assert_eq!(fs::read_to_string(home.path().join("secret")).unwrap(), "key");
+    assert!(!home.path().join("store.new").exists());
+
+    let elsewhere = home.path().join("elsewhere/store");
+    assert_eq!(restore(&elsewhere, &file, "old", &options()).unwrap().replaced_store, None);
+    assert_eq!(everything(&*TestStore::on_disk(&elsewhere).reader), before);
+}
+
+#[test]
+fn two_restores_in_one_second_keep_both_stores_that_they_replace() {
+    let (home, store) = home();
+    filled(&store, 10);
+    let file = home.path().join("backup");
+    TestStore::on_disk(&store).reader.export(&file).unwrap();
+    TestStore::on_disk(&store).commit(&numbered(11)).unwrap();
+    let first = restore(&store, &file, "before-1", &small_options()).unwrap().replaced_store.unwrap();
+    let second = restore(&store, &file, "before-1", &small_options()).unwrap().replaced_store.unwrap();
+    assert_eq!(first, home.path().join("store.before-1"));
+    assert_eq!(second, home.path().join("store.before-1-2"));
+    let last = |folder: &Path| TestStore::on_disk(folder).reader.last_event().unwrap();
+    assert_eq!((last(&first), last(&second), last(&store)), (11, 10, 10));
+}
+
+#[test]
+fn a_restore_that_is_killed_leaves_the_old_store_or_the_new_one_in_its_place() {
+    let (home, store) = home();
+    filled(&store, 10);
+    let file = home.path().join("backup");
+    fs::write(home.path().join("secret"), "key").unwrap();
+    let (reader, mut writer) = open(&store, options()).unwrap();
+    reader.export(&file).unwrap();
+    writer.commit(&[numbered(11)]).remove(0).unwrap();
+    drop((reader, writer));
+    fs::remove_file(home.path().join("secret")).unwrap();
+    let last = |folder: &Path| TestStore::on_disk(folder).reader.last_event().unwrap();
+
+    // Killed just before the swap: everything else is done, and nothing was replaced.
+    let (aside, _) = rebuild::prepare(&store, &file, "before-1", &options()).unwrap();
+    assert_eq!(fs::read_to_string(home.path().join("secret")).unwrap(), "key");
+    assert_eq!((last(&store), last(&aside)), (11, 10));
+    // A later restore does not delete that folder, so the old store is safe from the swap on.
+    compact(&store, &small_options()).unwrap();
+    let restored = restore(&store, &file, "before-1", &options()).unwrap();
+    assert_eq!((last(&store), last(&aside), last(&restored.replaced_store.unwrap())), (10, 10, 11));
+
+    // Killed between the steps on a file system without an atomic exchange.
+    let between = home.path().join("store.between");
+    fs::rename(&store, &between).unwrap();
+    // A process that is alive between the steps holds the store's lock.
+    let lock = files::lock(&between).unwrap();
+    assert_eq!(TestStore::open(&store).unwrap_err(), StoreError::Locked);
+    assert_eq!(restore(&store, &file, "before-1", &options()).unwrap_err(), StoreError::Locked);
+    assert!(between.exists() && !store.exists());
+    drop(lock);
+    assert_eq!(last(&store), 10, "the only store is back in its place");
+    let other = home.path().join("other");
+    filled(&other, 3);
+    fs::rename(&store, &between).unwrap();
+    fs::rename(&other, &store).unwrap();
+    assert_eq!((last(&store), last(&home.path().join("store.before-kill"))), (3, 10));
+}
+
+#[test]
+fn a_restore_sets_back_the_cursors_that_no_longer_hold() {
+    let (home, store) = home();
+    filled(&store, 5);
+    let mut bench = TestStore::on_disk(&store);
+    bench.write(Op::SetCursor("other".to_owned(), 3));
+    let file = home.path().join("backup");
+    bench.reader.export(&file).unwrap();
+    drop(bench);
+    let reset = vec!["c".to_owned(), "absent".to_owned()];
+    restore(&store, &file, "old", &DiskOptions { reset_cursors: reset, ..small_options() }).unwrap();
+    let reader = TestStore::on_disk(&store).reader;
+    assert_eq!((reader.cursor("c"), reader.cursor("other")), (Ok(0), Ok(3)));
+    assert_eq!(reader.last_event(), Ok(5));
+}
+
+#[test]
+fn a_snapshot_is_of_one_moment_while_commits_go_on() {
+    let (home, store) = home();
+    filled(&store, 400);
+    let TestStore { reader, mut writer } = TestStore::on_disk(&store);
+    let done = AtomicBool::new(false);
+    let mut taken = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 401.. {
+                writer.commit(&[numbered(n)]).remove(0).unwrap();
+                if done.load(Ordering::Acquire) {
+                    break;
+                }
+            }
+        });
+        for round in 0..10 {
+            let file = home.path().join(format!("backup-{round}"));
+            let before = reader.last_event().unwrap();
+            reader.export(&file).unwrap();
+            reader.verify().unwrap();
+            taken.push((file, before, reader.last_event().unwrap()));
+        }
+        done.store(true, Ordering::Release);
+    });
+    assert!(taken.iter().any(|(_, before, after)| after > before), "commits continued meanwhile");
+    for (round, (file, before, after)) in taken.iter().enumerate() {
+        let store = home.path().join(format!("again-{round}"));
+        restore(&store, file, "old", &small_options()).unwrap();
+        let last = survives(&store, *before).unwrap();
+        assert!(last <= *after);
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_never_taken_for_a_good_one() {
+    let (home, store) = home();
+    filled(&store, 40);
+    let file = home.path().join("backup");
+    TestStore::on_disk(&store).reader.export(&file).unwrap();
+    let sound = fs::read(&file).unwrap();
+    let before = everything(&*TestStore::on_disk(&store).reader);
+    let mut random = StdRng::seed_from_u64(3);
+    for round in 0..60 {
+        let mut bytes = sound.clone();
+        match round % 3 {
+            0 => bytes.truncate(random.random_range(0..sound.len())),
+            1 => bytes.extend_from_slice(&[0; 9]),
+            _ => bytes[random.random_range(0..sound.len())] ^= 1 << random.random_range(0..8),
+        }
+        fs::write(&file, bytes).unwrap();
+        let refused = restore(&store, &file, "old", &small_options());
+        assert!(is_damaged(&refused), "round {round}: {refused:?}");
+    }
+    assert_eq!(everything(&*TestStore::on_disk(&store).reader), before, "the store was not touched");
+}
+
+#[test]
+fn a_snapshot_with_a_record_that_does_not_decode_is_not_the_newest_usable_one() {
+    let (home, store) = home();
+    filled(&store, 3);
+    let mut bench = TestStore::on_disk(&store);
+    let long = StoredResponse { response: vec![7; 3 * record::MAX_PIECE], ..stored_response(1, 900) };
+    bench.write(Op::PutStoredResponse("name".to_owned(), long));
+    let (at, keep) = (Timestamp::from_millis, SnapshotRetention { newest: 9, days: 9 });
+    let (good, taken) = SnapshotFolder::of(&store).take(&*bench.reader, at(1_000), keep).unwrap();
+    let whole = VerifiedSnapshot { counts: taken.counts, checksum_only: 0, undecodable: None };
+    assert_eq!(verify_snapshot_records(&good.path, None), Ok(whole.clone()), "a split record is put together");
+    drop(bench);
+
+    for (prefix, length) in [("da", 9), ("dr", 3 * record::MAX_PIECE)] {
+        let other = home.path().join(prefix).join("store");
+        copy(&store, &other);
+        copy(&snapshots_folder(&store), &snapshots_folder(&other));
+        let db = engine(&other);
+        let (key, _) = db.scan_prefix(prefix).next().unwrap().unwrap();
+        let no_value = record::encode_bytes(&key, &vec![0xff; length], None).unwrap();
+        for (key, value) in no_value.pieces.into_iter().chain([(key.to_vec(), no_value.head)]) {
+            db.insert(key, value).unwrap();
+        }
+        drop(db);
+        let shelf = SnapshotFolder::of(&other);
+        let reader = TestStore::on_disk(&other).reader;
+        assert!(is_damaged(&reader.verify()), "{prefix}");
+        let (newer, _) = shelf.take(&*reader, at(9_000), keep).unwrap();
+        assert!(verify_snapshot(&newer.path).is_ok(), "its checksums match: {prefix}");
+        let undecodable = |file: &Path| verify_snapshot_records(file, None).unwrap().undecodable.unwrap();
+        assert_eq!(undecodable(&newer.path).count, 1, "{prefix}");
+        assert!(undecodable(&newer.path).first.contains(prefix), "{prefix}");
+        let search = shelf.newest_usable(None).unwrap();
+        let (oldest, verified) = search.found.unwrap();
+        assert_eq!((oldest.path.file_name(), &verified), (good.path.file_name(), &whole));
+        assert_eq!(search.skipped, [(newer.clone(), undecodable(&newer.path).to_string())]);
+
+        // All have the record: the newest intact one is taken, and only the newer ones are skipped.
+        fs::remove_file(&oldest.path).unwrap();
+        fs::copy(&newer.path, shelf.path().join("19700101T000002Z.snapshot")).unwrap();
+        let damaged = shelf.path().join("19700101T000010Z.snapshot");
+        fs::write(&damaged, "no snapshot").unwrap();
+        let search = shelf.newest_usable(None).unwrap();
+        let (newest, verified) = search.found.unwrap();
+        assert_eq!((&newest, verified.undecodable), (&newer, Some(undecodable(&newer.path))));
+        assert_eq!(search.skipped.iter().map(|(file, _)| &file.path).collect::<Vec<_>>(), [&damaged]);
+        assert!(restore(&other, &newest.path, "old", &small_options()).is_err(), "the store is open");
+        drop(reader);
+        restore(&other, &newest.path, "old", &small_options()).unwrap();
+    }
+}
+
+#[test]
+fn a_store_that_is_written_anew_is_smaller_and_the_same() {
+    let (home, store) = home();
+    let mut bench = TestStore::on_disk(&store);
+    for n in 1..=600 {
+        bench.commit(&numbered(n)).unwrap();
+    }
+    bench.write(Op::TrimReadings(590));
+    let before = everything(&*bench.reader);
+    assert_eq!(compact(&store, &small_options()), Err(StoreError::Locked));
+    drop(bench);
+    let compacted = compact(&store, &small_options()).unwrap();
+    assert!(compacted.after <= compacted.before, "{compacted:?}");
+    let mut bench = TestStore::on_disk(&store);
+    assert_eq!(everything(&*bench.reader), before);
+    assert_eq!(bench.commit(&numbered(601)).unwrap().last_event, 601);
+    let left: Vec<_> = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["store"]);
+}
+
+/// Converts a store to an older schema.
+fn make_old(store: &Path, schema: u32) {
+    let db = engine(store);
+    for (key, (revision, page)) in
+        record_read::list::<(u64, Page)>(&SealedTree::new(sled::Tree::clone(&db), None), db.scan_prefix(layout::PAGES))
+            .unwrap()
+    {
+        let old = record::encode(&key, &(revision, PageOfSchema4::from(page)), None).unwrap();
+        db.insert(&key, old.head).unwrap();
+    }
+    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &schema, None).unwrap().head).unwrap();
+    let head = db.get(layout::META_KEY).unwrap().unwrap();
+    let meta = StoreState::decode(layout::SCHEMA, &head).unwrap();
+    if schema > 1 {
+        return;
+    }
+    let old = StoreStateOfSchema1 {
+        group: meta.group,
+        chain: meta.chain,
+        revision: meta.revision,
+        last_event: meta.last_event,
+        first_reading: meta.first_reading,
+        last_reading: meta.last_reading,
+        documents: meta.documents,
+        records: meta.records,
+    };
+    db.insert(layout::META_KEY, record::encode(layout::META_KEY, &old, None).unwrap().head).unwrap();
+}
+
+#[test]
+fn a_store_of_the_first_schema_is_migrated_after_a_snapshot() {
+    is_migrated(1);
+}
+
+#[test]
+fn a_store_whose_hours_were_never_folded_is_migrated_after_a_snapshot() {
+    is_migrated(2);
+}
+
+#[test]
+fn a_store_whose_pages_have_no_look_is_migrated_after_a_snapshot() {
+    is_migrated(4);
+}
+
+fn is_migrated(schema: u32) {
+    let (home, store) = home();
+    let mut bench = TestStore::on_disk(&store);
+    bench.commit(Batch::new().write(page(1, 1, "one")).write(page(2, 1, "two"))).unwrap();
+    drop(bench);
+    let before = filled(&store, 12);
+    make_old(&store, schema);
+    let mut bench = TestStore::on_disk(&store);
+    assert_eq!(everything(&*bench.reader), before);
+    assert_eq!(bench.commit(&numbered(13)).unwrap().last_event, 13);
+    bench.write(Op::TrimEvents(4));
+    assert_eq!(bench.reader.verify().unwrap().events, 9);
+    drop(bench);
+    assert_eq!(TestStore::on_disk(&store).reader.last_event(), Ok(13), "it is migrated once");
+
+    let file = home.path().join("snapshots/before-schema-5.snapshot");
+    assert_eq!(verify_snapshot(&file).unwrap().events, 12);
+    restore(&store, &file, "old", &small_options()).unwrap();
+    assert_eq!(everything(&*TestStore::on_disk(&store).reader), before, "and the store from before can be restored");
+}

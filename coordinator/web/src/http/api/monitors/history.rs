@@ -1,0 +1,71 @@
+//! History of a monitor: its checks, events and daily uptime; and checks on demand.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use chrono::NaiveDate;
+use parallax_core::time::Timestamp;
+use parallax_core::vantage::Region;
+use parallax_service::Caller;
+
+use super::history_view;
+use crate::http::HttpContext;
+use crate::http::api::{enveloped, query_params, to_json};
+use crate::http::error::HandlerResult;
+use crate::http::response::HttpResponse;
+use crate::http::routed_request::RoutedRequest;
+
+/// `GET /api/v1/pages/{page}/monitors/{monitor}/checks`
+pub(in crate::http) async fn checks(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let (page, monitor) = (call.page_id()?, call.monitor_id()?);
+    context.service.monitors.check_access(&call.caller, page, monitor)?;
+    let limit = query_params::limit(&call.query)?;
+    let after = query_params::value(&call.query, "cursor", "must be a cursor of this list", read_cursor)?;
+    let part = context.service.history.checks(&call.caller, (page, monitor), after, limit).await?;
+    let checks: Vec<_> = part.items.iter().map(|check| history_view::check(check, &part.agents)).collect();
+    let next = part.next.map(|(due, region)| format!("{}-{}", due.as_millis(), region.index()));
+    Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&history_view::CheckList { checks, next_cursor: next })))
+}
+
+/// `GET /api/v1/pages/{page}/monitors/{monitor}/events`
+pub(in crate::http) async fn events(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let (page, monitor) = (call.page_id()?, call.monitor_id()?);
+    context.service.monitors.check_access(&call.caller, page, monitor)?;
+    let limit = query_params::limit(&call.query)?;
+    let before = query_params::value(&call.query, "cursor", "must be a cursor of this list", |text| text.parse().ok())?;
+    let part = context.service.history.events(&call.caller, (page, monitor), before, limit).await?;
+    let events: Vec<_> = part.items.iter().filter_map(|event| history_view::event(event, &part.agents)).collect();
+    let next = part.next.map(|seq| seq.to_string());
+    Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&history_view::EventList { events, next_cursor: next })))
+}
+
+/// `GET /api/v1/pages/{page}/monitors/{monitor}/uptime`
+pub(in crate::http) async fn uptime(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let (page, monitor) = (call.page_id()?, call.monitor_id()?);
+    context.service.monitors.check_access(&call.caller, page, monitor)?;
+    let date = |name| query_params::value(&call.query, name, "must be a date such as 2026-11-28", read_date);
+    let (from, to) = (date("from")?, date("to")?);
+    let days = context.service.history.days(&call.caller, (page, monitor), from, to).await?;
+    let days: Vec<_> = days.iter().map(history_view::day).collect();
+    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("days", &days)))
+}
+
+/// `POST /api/v1/pages/{page}/monitors/{monitor}/check`
+pub(in crate::http) async fn check_now(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let looked = context.service.monitors.check_now(&call.caller, call.page_id()?, call.monitor_id()?).await?;
+    let regions: Vec<_> =
+        looked.outcomes.iter().map(|sighting| history_view::check_now_result(sighting, &looked.agents)).collect();
+    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("regions", &regions)))
+}
+
+fn read_cursor(text: &str) -> Option<(Timestamp, Region)> {
+    let (due, region) = text.split_once('-')?;
+    let due: u64 = due.parse().ok().filter(|due| *due < 1 << 48)?;
+    let region = *Region::ALL.get(region.parse::<usize>().ok()?)?;
+    Some((Timestamp::from_millis(i64::try_from(due).ok()?), region))
+}
+
+fn read_date(text: &str) -> Option<NaiveDate> {
+    // Only one notation is accepted: four digits, two, two.
+    (text.len() == 10).then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok())?
+}

@@ -1,0 +1,192 @@
+//! Tests of private pages: a sign-in link by email to allowed people, valid once, for a limited time, in one browser.
+
+use parallax_core::delivery::{Delivery, DeliveryMessage};
+use parallax_core::page::Page;
+use parallax_core::page::access::AllowedVisitors;
+use parallax_service::page_access::sign_in::SignInRequest;
+
+use super::*;
+
+impl TestClient {
+    /// Makes the page "shop" private, for these people and domains.
+    async fn private(&self, people: &str, domains: &str) -> Page {
+        let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        let page = Page {
+            private: true,
+            allowed_visitors: AllowedVisitors { people: list(people), domains: list(domains) },
+            ..self.world.shop.clone()
+        };
+        self.world.put_page(page.clone()).await;
+        page
+    }
+
+    /// Requests a sign-in link, one second after the previous request.
+    async fn ask(&self, email: &str, cookie: Option<&str>) -> TestResponse {
+        self.world.clock.set(self.world.service.now() + SECOND);
+        let body = format!("to=%2Fhistory&email={}", email.replace('@', "%40").replace('+', "%2B"));
+        self.post_form("/p/shop/sign-in", cookie, &body).await
+    }
+
+    /// Sign-in emails so far, oldest first.
+    fn links(&self) -> Vec<Delivery> {
+        self.world.sent("page.sign-in")
+    }
+}
+
+/// Returns the token of the link in an email.
+fn token(mail: &Delivery) -> String {
+    let DeliveryMessage::Mail(mail) = &mail.message else { panic!("{mail:?}") };
+    assert!(mail.text.contains("Shop"), "{mail:?}");
+    let (_, rest) = mail.text.split_once("/sign-in/link?t=").unwrap();
+    rest.split_whitespace().next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_link_signs_in_the_requesting_browser_once_and_redirects() {
+    let client = TestClient::new().await;
+    client.private("ann@example.com", "").await;
+    let form = client.seen_with("/p/shop/history", None).await;
+    assert!(form.status == 403 && form.text.contains("action=\"/p/shop/sign-in\""), "{form:?}");
+    let reply = client.ask("Ann@example.com", None).await;
+    assert!(reply.status == 200 && reply.text.contains("Check your inbox"), "{reply:?}");
+    let browser = cookie(&reply);
+    assert!(browser.starts_with("__Host-plx-browser=") && is_sealed(&reply), "{browser}");
+    let mails = client.links();
+    let (mail, link) = (&mails[0], format!("/p/shop/sign-in/link?t={}", token(&mails[0])));
+    assert!(format!("{:?}", mail.message).contains("https://status.example/p/shop/sign-in/link?t="), "{mail:?}");
+    let body = format!("t={}", token(mail));
+    // Link scanners change nothing, and the link does not work in another browser.
+    for _ in 0..3 {
+        let seen = client.seen_with(&link, None).await;
+        assert!(seen.status == 403 && seen.text.contains("another browser"), "{seen:?}");
+        let seen = client.post_form("/p/shop/sign-in/link", None, &body).await;
+        assert!(seen.status == 403 && seen.text.contains("another browser"), "{seen:?}");
+        let seen = client.seen_with(&link, Some(&browser)).await;
+        assert!(seen.status == 200 && seen.text.contains("Click once more"), "{seen:?}");
+    }
+    let other = cookie(&client.ask("bob@example.com", None).await);
+    assert_eq!(client.post_form("/p/shop/sign-in/link", Some(&other), &body).await.status, 403);
+    let arrived = client.post_form("/p/shop/sign-in/link", Some(&browser), &body).await;
+    assert_eq!((arrived.status, arrived.headers["location"].to_str().unwrap()), (303, "/p/shop/history"));
+    let pass = cookie(&arrived);
+    assert_eq!(client.seen_with("/p/shop/history", Some(&pass)).await.status, 200);
+    let again = client.post_form("/p/shop/sign-in/link", Some(&browser), &body).await;
+    assert!(again.status == 403 && again.text.contains("not valid"), "{again:?}");
+    assert!(!again.headers.contains_key("set-cookie"));
+}
+
+#[tokio::test]
+async fn a_link_ends_after_a_quarter_of_an_hour_and_with_the_right_to_it() {
+    let client = TestClient::new().await;
+    client.private("ann@example.com", "").await;
+    let browser = cookie(&client.ask("ann@example.com", None).await);
+    let first = format!("t={}", token(&client.links()[0]));
+    let requested_at = client.world.service.now();
+    client.world.clock.set(requested_at + 15 * MINUTE);
+    assert_eq!(client.post_form("/p/shop/sign-in/link", Some(&browser), &first).await.status, 403);
+    client.ask("ann@example.com", Some(&browser)).await;
+    let second = format!("t={}", token(&client.links()[1]));
+    client.private("bob@example.com", "").await;
+    assert_eq!(client.post_form("/p/shop/sign-in/link", Some(&browser), &second).await.status, 403);
+    client.private("ann@example.com", "").await;
+    // A link is valid only for the page that it was requested for.
+    client.world.put_page(Page { private: true, ..client.world.blog.clone() }).await;
+    assert_eq!(client.post_form("/p/journal/sign-in/link", Some(&browser), &second).await.status, 403);
+    let pass = cookie(&client.post_form("/p/shop/sign-in/link", Some(&browser), &second).await);
+    assert_eq!(client.seen_with("/p/shop", Some(&pass)).await.status, 200);
+    client.private("bob@example.com", "").await;
+    assert_eq!(client.seen_with("/p/shop", Some(&pass)).await.status, 403, "a removed person loses access at once");
+}
+
+#[tokio::test]
+async fn only_allowed_mailboxes_get_mail_and_the_reply_reveals_nothing() {
+    let client = TestClient::new().await;
+    client.private("ann@example.com", "firm.example").await;
+    let mut replies = Vec::new();
+    let addresses = [
+        ("ann@example.com", 1),
+        ("bob@example.com", 0),
+        ("eve@firm.example", 1),
+        ("eve@FIRM.example", 1),
+        ("eve@evil-firm.example", 0),
+        ("eve@firm.example.evil", 0),
+        ("eve@mail.firm.example", 0),
+        ("ann+tag@example.com", 0),
+    ];
+    let browser = cookie(&client.ask("nobody@example.com", None).await);
+    for (address, mails) in addresses {
+        client.world.clock.set(client.world.service.now() + MINUTE);
+        let before = client.links().len();
+        let answered = client.ask(address, Some(&browser)).await;
+        assert_eq!(client.links().len() - before, mails, "{address}");
+        replies.push((answered.status, answered.headers, answered.text));
+    }
+    assert!(replies.iter().all(|one| *one == replies[0]), "{replies:?}");
+    let wrong = client.ask("nobody", Some(&browser)).await;
+    assert!(wrong.status == 400 && wrong.text.contains("Please enter a valid email address"), "{wrong:?}");
+}
+
+#[tokio::test]
+async fn nobody_can_have_a_mailbox_written_to_over_and_over() {
+    let client = TestClient::new().await;
+    client.private("ann@example.com", "").await;
+    for n in 0..5 {
+        client.world.clock.set(client.world.service.now() + MINUTE);
+        assert_eq!(client.ask("ann@example.com", None).await.status, 200);
+        assert_eq!(client.links().len(), (n + 1).min(3));
+    }
+    for _ in 0..4 {
+        assert_eq!(client.ask("x@example.com", None).await.status, 200);
+    }
+    let refused = client.ask("x@example.com", None).await;
+    assert_eq!((refused.status, refused.headers.contains_key("retry-after")), (429, true));
+    client.world.clock.set(client.world.service.now() + 60 * MINUTE);
+    assert_eq!(client.ask("ann@example.com", None).await.status, 200);
+    assert_eq!(client.links().len(), 4);
+    // The content of the email is not shown to anyone, not even the page owner.
+    let id = client.links()[0].id.to_string();
+    let opened = client.get(&client.shop_path(&format!("/deliveries/{id}"))).await;
+    assert!(opened.status == 200 && !opened.text.contains("sign-in/link"), "{opened:?}");
+    let again = client
+        .call(&client.write_key, "POST", &client.shop_path(&format!("/deliveries/{id}/redeliver")), json!({}))
+        .await;
+    assert_eq!(again.status, 400, "{again:?}");
+}
+
+#[tokio::test]
+async fn strangers_at_one_place_use_up_nobodys_links() {
+    let client = TestClient::new().await;
+    client.private("ann@example.com", "").await;
+    let ask = async |place: u128| {
+        let (email, address) = ("ann@example.com".to_owned(), "https://status.example/p/shop".to_owned());
+        let asking = SignInRequest {
+            email,
+            page_url: address,
+            browser: [1; 16],
+            client_ip: Some(place),
+            redirect_to: String::new(),
+        };
+        client.world.service.page_access.request_sign_in("shop", &asking).await.unwrap();
+        client.links().len()
+    };
+    let mut sent = Vec::new();
+    for place in [1, 1, 1, 1, 1, 2, 3] {
+        sent.push(ask(place).await);
+    }
+    assert_eq!(sent, [1, 2, 3, 3, 3, 4, 5]);
+    for place in 4..30 {
+        ask(place).await;
+    }
+    assert_eq!(ask(30).await, 12, "requests from many addresses do not flood a mailbox");
+}
+
+#[tokio::test]
+async fn a_private_page_with_a_password_is_private() {
+    let client = TestClient::new().await;
+    let page = client.private("ann@example.com", "").await;
+    let hash = parallax_service::page_access::password::hash("one").await.unwrap();
+    client.world.put_page(Page { password_hash: Some(hash), ..page }).await;
+    let tried = client.try_password("one").await;
+    assert!(tried.status == 403 && tried.text.contains("type=\"email\""), "{tried:?}");
+    assert!(!tried.headers.contains_key("set-cookie"));
+}

@@ -1,0 +1,7 @@
+//! The coordinator's HTTP side: requests reach [`http`], which calls the service and answers with values, with
+//! documents from [`page_cache`] that `views` rendered, over TLS by [`tls`].
+
+pub mod http;
+pub mod page_cache;
+pub mod tls;
+mod views;

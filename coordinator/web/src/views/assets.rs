@@ -1,0 +1,177 @@
+//! Static assets (style sheets, scripts, icon) compiled into the binary, each under a content-hashed name.
+
+use std::sync::LazyLock;
+
+use sha2::{Digest, Sha256};
+
+/// A static file.
+#[derive(Debug)]
+pub(crate) struct Asset {
+    /// File name with a part of its content hash.
+    pub name: String,
+    /// Media type.
+    pub media: &'static str,
+    /// Content.
+    pub text: &'static str,
+}
+
+/// Media type of scripts.
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+/// Media type of style sheets.
+const STYLE: &str = "text/css; charset=utf-8";
+
+/// Returns a file that the build script prepared.
+macro_rules! prepared {
+    ($name:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/assets/", $name))
+    };
+}
+
+static SITE: LazyLock<Asset> = LazyLock::new(|| asset("site", "css", STYLE, prepared!("site.css")));
+static THEME: LazyLock<Asset> = LazyLock::new(|| asset("theme", "js", SCRIPT, prepared!("theme.js")));
+static PAGE: LazyLock<Asset> = LazyLock::new(|| asset("page", "js", SCRIPT, prepared!("page.js")));
+static EMBED: LazyLock<Asset> = LazyLock::new(|| asset("embed", "js", SCRIPT, prepared!("embed.js")));
+static REFERENCE_STYLE: LazyLock<Asset> =
+    LazyLock::new(|| asset("reference", "css", STYLE, prepared!("reference.css")));
+static REFERENCE_SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| asset("reference", "js", SCRIPT, prepared!("reference.js")));
+static ICON: LazyLock<Asset> = LazyLock::new(|| asset("icon", "svg", "image/svg+xml", prepared!("icon.svg")));
+
+/// Script for other websites, without its texts.
+pub(crate) const WIDGET: &str = prepared!("widget.js");
+
+/// All files.
+pub(crate) fn all() -> [&'static Asset; 7] {
+    [&SITE, &THEME, &PAGE, &EMBED, &REFERENCE_STYLE, &REFERENCE_SCRIPT, &ICON]
+}
+
+/// File name of the style sheet.
+pub(crate) fn style() -> &'static str {
+    &SITE.name
+}
+
+/// File name of the script that applies the chosen theme before the first paint.
+pub(crate) fn theme() -> &'static str {
+    &THEME.name
+}
+
+/// File name of the page's script.
+pub(crate) fn script() -> &'static str {
+    &PAGE.name
+}
+
+/// File name of the script of the embedded page.
+pub(crate) fn embed() -> &'static str {
+    &EMBED.name
+}
+
+/// File name of the style sheet of the API reference.
+pub(crate) fn reference_style() -> &'static str {
+    &REFERENCE_STYLE.name
+}
+
+/// File name of the script of the API reference.
+pub(crate) fn reference_script() -> &'static str {
+    &REFERENCE_SCRIPT.name
+}
+
+/// File name of the icon.
+pub(crate) fn icon() -> &'static str {
+    &ICON.name
+}
+
+fn asset(stem: &str, ending: &str, media: &'static str, text: &'static str) -> Asset {
+    let short = hex::encode(&Sha256::digest(text.as_bytes())[..6]);
+    Asset { name: format!("{stem}-{short}.{ending}"), media, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::page::branding::Color;
+    use parallax_core::page::contrast;
+
+    use super::*;
+
+    /// CSS rule of the dark theme by the system's choice.
+    const DARK: &str = ":root:not([data-theme=light]){";
+    /// CSS rules of the regions' lines.
+    const LINES: [&str; 6] = [".r0{", ".r1{", ".r2{", ".r3{", ".r4{", ".r5{"];
+
+    /// Custom properties of the site's rule that starts with `rule`.
+    fn colours(rule: &str) -> Vec<(&'static str, &'static str)> {
+        colours_in(&SITE, rule)
+    }
+
+    fn colours_in(sheet: &Asset, rule: &str) -> Vec<(&'static str, &'static str)> {
+        let (_, after) = sheet.text.split_once(rule).unwrap_or_else(|| panic!("{}: {rule}", sheet.name));
+        let (declared, _) = after.split_once('}').unwrap();
+        declared.split(';').filter_map(|one| one.strip_prefix("--")?.split_once(':')).collect()
+    }
+
+    fn color(text: &str) -> Color {
+        let digits = text.trim_start_matches('#');
+        let long: String =
+            if digits.len() == 3 { digits.chars().flat_map(|it| [it, it]).collect() } else { digits.to_owned() };
+        Color::read(&format!("#{long}")).unwrap()
+    }
+
+    fn contrast(one: &str, other: &str) -> f64 {
+        contrast::contrast(color(one), color(other))
+    }
+
+    /// Hue in degrees, and saturation from 0 to 1 (CSS Color 4, section 7).
+    fn hue(text: &str) -> (f64, f64) {
+        let parts = color(text).0;
+        let [red, green, blue] = parts.map(|part| f64::from(part) / 255.0);
+        let (least, most) = (red.min(green).min(blue), red.max(green).max(blue));
+        let (span, light) = (most - least, f64::midpoint(most, least));
+        let hue = match parts.iter().position(|part| parts.iter().all(|other| part >= other)) {
+            Some(0) => (green - blue) / span,
+            Some(1) => (blue - red) / span + 2.0,
+            _ => (red - green) / span + 4.0,
+        };
+        ((hue * 60.0).rem_euclid(360.0), span / (1.0 - (2.0 * light - 1.0).abs()))
+    }
+
+    #[test]
+    fn no_regions_line_looks_like_a_state() {
+        let root = colours(":root{");
+        let states = ["up-bar", "slow-bar", "part-bar", "down-bar", "maint-bar"];
+        for line in LINES.map(|rule| colours(rule)[0].1) {
+            for state in root.iter().filter(|(name, _)| states.contains(name)).map(|(_, colour)| *colour) {
+                let ((one, strength), (other, _)) = (hue(line), hue(state));
+                let apart = (one - other).abs().min(360.0 - (one - other).abs());
+                assert!(apart >= 20.0 || strength < 0.3, "{line} next to {state}: {apart:.0} degrees");
+            }
+        }
+    }
+
+    #[test]
+    fn dark_by_system_and_dark_by_choice_have_the_same_colors() {
+        for sheet in [&*SITE, &*REFERENCE_STYLE] {
+            let [system, choice] = [DARK, ":root[data-theme=dark]{"].map(|rule| colours_in(sheet, rule));
+            assert!(!system.is_empty(), "{}", sheet.name);
+            assert_eq!(system, choice, "{}", sheet.name);
+        }
+    }
+
+    #[test]
+    fn each_bar_and_line_is_seen_on_its_ground() {
+        let lines = LINES.map(|rule| colours(rule)[0].1);
+        for (name, rule) in [("light", ":root{"), ("dark", DARK), ("paper", ":root,:root[data-theme]{")] {
+            let rule = colours(rule);
+            let of = |name: &str| rule.iter().find(|(known, _)| *known == name).map(|(_, colour)| *colour).unwrap();
+            let bars = ["up", "slow", "part", "down", "maint", "none"].map(|bar| of(&format!("{bar}-bar")));
+            for (colour, ground) in
+                bars.iter().chain(&lines).flat_map(|it| ["bg", "card"].map(|ground| (it, of(ground))))
+            {
+                let contrast = contrast(colour, ground);
+                assert!(contrast >= 3.0, "{name}: {colour} on {ground}: {contrast:.2}");
+            }
+            for text in ["ink", "soft", "up", "slow", "part", "down", "maint", "none"] {
+                let contrast = contrast(of(text), of("card")).min(contrast(of(text), of("bg")));
+                assert!(contrast >= 4.5, "{name}: {text}: {contrast:.2}");
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Embedding page: badges, iframe and notice for other sites, each with a preview and the snippet to copy.
+
+use parallax_core::id::MonitorId;
+use parallax_core::page::Page;
+use parallax_core::time::Timestamp;
+use parallax_i18n::page_messages::{fill, messages};
+use parallax_template::template_file;
+
+use super::assets;
+use super::frame::PageFrame;
+use super::markdown_page::escape_line;
+
+/// Maximum number of services whose badges are listed.
+const MAX_SERVICES: usize = 50;
+/// Examples of badge parameters.
+const BADGE_PARAMETERS: [&str; 6] = [
+    "?metric=uptime&days=30",
+    "?metric=uptime&days=90",
+    "?metric=response",
+    "?style=flat-square",
+    "?style=for-the-badge",
+    "?label=API",
+];
+
+/// The embedding page.
+#[template_file("public/snippets.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct EmbedSnippetsPage {
+    frame: PageFrame,
+    /// Canonical URL of the page.
+    address: String,
+    /// Alternative text of a badge.
+    label: String,
+    in_markdown: String,
+    in_html: String,
+    framed: String,
+    widget: String,
+    /// Paths and names of services.
+    services: Vec<(String, String)>,
+    more: usize,
+}
+
+impl EmbedSnippetsPage {
+    /// Builds the embedding page; its paths begin with `root`, and `address` is its canonical URL.
+    pub(crate) fn new(
+        (page, root): (&Page, &str),
+        address: &str,
+        monitors: &[(MonitorId, String)],
+        now: Timestamp,
+    ) -> Self {
+        let messages = messages(page.language);
+        let label = fill(messages.feed_title, &[&page.name]);
+        let quoted = escape_attribute(&label);
+        Self {
+            frame: PageFrame::new(page, root, messages.embed, now),
+            in_markdown: format!("[![{}]({address}/badge.svg)]({address})", escape_line(&label)),
+            in_html: format!("<a href=\"{address}\"><img src=\"{address}/badge.svg\" alt=\"{quoted}\"></a>"),
+            framed: format!(
+                "<iframe src=\"{address}/embed\" title=\"{quoted}\" width=\"100%\" height=\"420\" loading=\"lazy\"></iframe>"
+            ),
+            widget: format!("<script src=\"{address}/widget.js\" async></script>"),
+            address: address.to_owned(),
+            label,
+            services: monitors
+                .iter()
+                .take(MAX_SERVICES)
+                .map(|(id, name)| (format!("/monitors/{id}/badge.svg"), name.clone()))
+                .collect(),
+            more: monitors.len().saturating_sub(MAX_SERVICES),
+        }
+    }
+}
+
+/// Escapes a text for a double-quoted HTML attribute.
+fn escape_attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::feeds::tests::NASTY;
+    use crate::views::render;
+    use crate::views::tests::{ADDRESS, NOW, page};
+
+    fn drawn(page: &Page, monitors: &[(MonitorId, String)]) -> String {
+        String::from_utf8(render(&EmbedSnippetsPage::new((page, "/p/x"), ADDRESS, monitors, NOW)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_snippet_has_whole_addresses_and_a_look_at_what_it_gives() {
+        let text = drawn(&page(), &[(MonitorId::from_u128(3), "Payments API".to_owned())]);
+        for expected in [
+            "<img src=\"/p/x/badge.svg\"",
+            "<img src=\"/p/x/badge.svg?style=for-the-badge\"",
+            "<iframe src=\"/p/x/embed\"",
+            "<img src=\"/p/x/monitors/mon_00000000000000000000000003/badge.svg\" alt=\"Payments API\"",
+            "<code>[![Northwind status](https://status.northwind.example/badge.svg)](https://status.northwind.example)</code>",
+            "src=&#34;https://status.northwind.example/widget.js&#34; async",
+            "src=&#34;https://status.northwind.example/embed&#34;",
+            "https://status.northwind.example/badge.json",
+            "https://status.northwind.example/api/v2/summary.json",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        assert!(!drawn(&page(), &[]).contains("/monitors/"), "no service section without services");
+    }
+
+    #[test]
+    fn names_are_text_on_the_page_and_in_what_is_copied() {
+        for name in NASTY {
+            let named = Page { name: (*name).to_owned(), ..page() };
+            let text = drawn(&named, &[(MonitorId::from_u128(1), (*name).to_owned())]);
+            for markup in ["<b>", "<script>", " style=", "<!ENTITY"] {
+                assert!(!text.contains(markup), "{markup}: {text}");
+            }
+            let snippets = EmbedSnippetsPage::new((&named, "/p/x"), ADDRESS, &[], NOW);
+            let (_, rest) = snippets.in_html.split_once(" alt=\"").unwrap();
+            let (value, end) = rest.split_once('"').unwrap();
+            assert_eq!(end, "></a>", "{value}");
+            assert!(!value.contains(['<', '>']), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_not_open_to_everybody_offers_nothing_that_others_could_not_see() {
+        let text = drawn(&Page { private: true, ..page() }, &[(MonitorId::from_u128(1), "Till".to_owned())]);
+        assert!(text.contains("This page is not public") && text.contains("/p/x/subscribe#programs"), "{text}");
+        assert!(!text.contains("<iframe") && !text.contains("badge.svg"), "{text}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Content of a feed entry: all updates of an incident or window as HTML, newest first.
+
+use parallax_core::page_view::IncidentView;
+use parallax_i18n::page_messages::{PageLocale, PageMessages, fill};
+use parallax_template::template_file;
+
+use super::{FeedError, FeedSite, scaled_limit, xml_text};
+use crate::views::incident_card::IncidentCard;
+use crate::views::render;
+
+/// Size in bytes of an entry's updates in a feed of normal length; the newest update is always included.
+const MAX_UPDATE_BYTES: usize = 64 * 1024;
+
+#[template_file("feeds/entry.html")]
+#[derive(Debug, Clone)]
+struct Entry {
+    t: &'static PageMessages,
+    card: IncidentCard,
+    /// URL of the updates that don't fit.
+    link: String,
+}
+
+impl Entry {
+    fn affected(&self) -> String {
+        fill(self.t.affected, &[&self.card.monitors])
+    }
+
+    fn earlier(&self) -> String {
+        fill(self.t.more_updates, &[&self.card.more.to_string()])
+    }
+}
+
+/// Renders the content of one of `count` entries, with absolute links.
+pub(super) fn content(site: FeedSite<'_>, notice: &IncidentView, count: usize) -> Result<String, FeedError> {
+    let mut shortened = notice.clone();
+    let mut bytes_left = scaled_limit(MAX_UPDATE_BYTES, count);
+    let mut kept = 0;
+    for update in notice.incident.updates.iter().rev() {
+        if update.body.len() > bytes_left && kept > 0 {
+            break;
+        }
+        bytes_left = bytes_left.saturating_sub(update.body.len());
+        kept += 1;
+    }
+    let more = notice.incident.updates.len() - kept;
+    shortened.incident.updates.drain(..more);
+    // As of its start, so that an entry without news stays the same.
+    let locale = PageLocale::of(site.page);
+    let mut card = IncidentCard::of(&shortened, site.url, locale, notice.incident.started_at, false);
+    card.more = more + notice.omitted_updates;
+    // The state of a window is included only once it is stored, which changes the entry anyway.
+    card.time_change = card.time_change.filter(|_| notice.incident.has_begun);
+    let printed = render(&Entry { t: locale.messages, card, link: site.incident_url(&notice.incident) })?;
+    Ok(xml_text(&String::from_utf8_lossy(&printed)))
+}

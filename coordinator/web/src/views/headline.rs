@@ -1,0 +1,261 @@
+//! Headline of a page: one sentence for the overall status, the number of regions, and the time of the newest
+//! check.
+
+use parallax_core::event::MonitorStatus;
+use parallax_core::headline::{self, HeadlineCandidate, Indicator};
+use parallax_core::incident::Impact;
+use parallax_core::maintenance_window::MaintenanceWindow;
+use parallax_core::page_view::{IncidentView, MonitorView, PageView};
+use parallax_i18n::page_messages::{PageLocale, PageMessages, fill};
+
+use super::format::{self, FormattedTime};
+
+/// The headline, ready to render.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Headline {
+    /// CSS class and icon.
+    pub class: &'static str,
+    /// Title.
+    pub title: String,
+    /// Additional text.
+    pub text: String,
+    /// Number of regions; `None` if no region has reported or none is used.
+    pub regions: Option<String>,
+    /// Text before the time of the newest check, or instead of it if there was none.
+    pub lead: String,
+    /// End of the newest check.
+    pub checked: Option<FormattedTime>,
+}
+
+impl Headline {
+    /// Builds the headline of a page.
+    pub(crate) fn of(page_view: &PageView) -> Self {
+        let locale = PageLocale::of(&page_view.page);
+        let messages = locale.messages;
+        let checked = page_view.last_checked_at().map(|at| format::format_clock(at, page_view.now, locale));
+        let regions = Some(page_view.checked_from().len()).filter(|count| *count > 0);
+        let regions =
+            regions.map(|count| messages.locale().plural(count as u64, messages.one_region, messages.regions));
+        let is_stale = page_view.is_stale();
+        let lead = match (&checked, &regions) {
+            (Some(_), _) if is_stale => format!("{} ", messages.last_checked),
+            (Some(_), Some(regions)) => fill(messages.checked_from, &[regions]) + messages.locale().comma(),
+            (Some(_), None) => format!("{} ", messages.last_data),
+            (None, _) if is_stale => String::new(),
+            (None, _) => messages.nothing_checked.to_owned(),
+        };
+        if is_stale {
+            let (title, text) = (messages.stale_title.to_owned(), messages.stale_text.to_owned());
+            return Self { class: "none", title, text, regions, lead, checked };
+        }
+        let HeadlineBasis { quoted, whole } = HeadlineBasis::of(page_view);
+        let class = match whole {
+            HeadlineStatus::MostlyUnknown | HeadlineStatus::Known(Indicator::Unknown) => "none",
+            HeadlineStatus::Known(Indicator::Operational) => "up",
+            HeadlineStatus::Known(Indicator::Degraded) => "slow",
+            HeadlineStatus::Known(Indicator::Partial) => "part",
+            HeadlineStatus::Known(Indicator::Major) => "down",
+            HeadlineStatus::Known(Indicator::Maintenance) => "maint",
+        };
+        let (title, text) = (title(page_view, quoted, whole, messages), text(page_view, quoted, whole, messages));
+        Self { class, title, text, regions, lead, checked }
+    }
+}
+
+/// Overall status as shown to people. The indicator is for programs: by its rules a paused monitor counts as
+/// not down, and one monitor that is up outweighs any number of unknown ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HeadlineStatus {
+    /// As the indicator, except that only active monitors count.
+    Known(Indicator),
+    /// No problem is known, but at least half of the active monitors have no data.
+    MostlyUnknown,
+}
+
+impl HeadlineStatus {
+    /// Returns the overall status of a page.
+    pub(super) fn of(page_view: &PageView) -> Self {
+        HeadlineBasis::of(page_view).whole
+    }
+
+    /// Overall status by the indicator, if no incident overrides the monitors.
+    fn from_indicator(indicator: Indicator, page_view: &PageView) -> Self {
+        let is_watched = |view: &&MonitorView| !view.monitor.paused && !view.in_maintenance;
+        let watched = page_view.monitors.iter().filter(is_watched).count();
+        let down = page_view.with_status(MonitorStatus::Down).filter(is_watched).count();
+        let is_partly = |view: &MonitorView| view.state.down_from.is_some();
+        let are_partly = down > 0 && page_view.with_status(MonitorStatus::Down).filter(is_watched).all(is_partly);
+        match indicator {
+            // Monitors down from some regions are up from others.
+            Indicator::Major if are_partly => Self::Known(Indicator::Partial),
+            Indicator::Partial if down == watched && !are_partly => Self::Known(Indicator::Major),
+            Indicator::Operational if watched > 0 && unknown_count(page_view) * 2 >= watched => Self::MostlyUnknown,
+            other => Self::Known(other),
+        }
+    }
+}
+
+/// Basis of the headline.
+#[derive(Debug, Clone, Copy)]
+struct HeadlineBasis<'a> {
+    /// Open incident whose title is shown; `None` if the monitors decide.
+    quoted: Option<&'a IncidentView>,
+    whole: HeadlineStatus,
+}
+
+impl<'a> HeadlineBasis<'a> {
+    fn of(page_view: &'a PageView) -> Self {
+        let seen = monitors_indicator(page_view);
+        let claims = page_view.incidents.iter().map(|notice| HeadlineCandidate::of(&notice.incident, &notice.monitors));
+        let quoted = headline::quoted_incident(claims, seen);
+        let quoted = quoted.and_then(|at| page_view.incidents.get(at));
+        let is_reported = page_view.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
+        let whole = match quoted {
+            Some(notice) => HeadlineStatus::Known(Indicator::of(Some(notice.incident.impact), [], false)),
+            // The indicator comes from an incident that only repeats which monitors are down.
+            None if is_reported => HeadlineStatus::from_indicator(seen, page_view),
+            None => HeadlineStatus::from_indicator(page_view.indicator, page_view),
+        };
+        Self { quoted, whole }
+    }
+}
+
+/// Indicator of monitors and maintenance windows, without incidents.
+fn monitors_indicator(page_view: &PageView) -> Indicator {
+    let statuses = page_view.monitors.iter().filter(|view| !view.in_maintenance).map(|view| view.state.status);
+    let mut windows = page_view.maintenance.iter().filter_map(|notice| MaintenanceWindow::of(&notice.incident));
+    Indicator::of(None, statuses, windows.any(|window| window.span.contains(page_view.now)))
+}
+
+/// Number of active monitors without data.
+fn unknown_count(page_view: &PageView) -> usize {
+    page_view.with_status(MonitorStatus::Unknown).filter(|view| !view.monitor.paused).count()
+}
+
+/// Number of monitors that are not paused.
+fn active_count(page_view: &PageView) -> usize {
+    page_view.monitors.iter().filter(|view| !view.monitor.paused).count()
+}
+
+fn title(
+    page_view: &PageView,
+    quoted: Option<&IncidentView>,
+    whole: HeadlineStatus,
+    messages: &PageMessages,
+) -> String {
+    if let Some(quoted) = quoted {
+        return quoted.incident.title.clone();
+    }
+    let named = match whole {
+        HeadlineStatus::Known(Indicator::Partial) => affected_names(page_view, MonitorStatus::Down, messages),
+        HeadlineStatus::Known(Indicator::Degraded) => affected_names(page_view, MonitorStatus::Slow, messages),
+        HeadlineStatus::Known(Indicator::Major) if active_count(page_view) == 1 => {
+            affected_names(page_view, MonitorStatus::Down, messages)
+        }
+        HeadlineStatus::Known(_) | HeadlineStatus::MostlyUnknown => None,
+    };
+    let all = match whole {
+        HeadlineStatus::MostlyUnknown => messages.known_operational,
+        HeadlineStatus::Known(Indicator::Unknown) => messages.all_unknown,
+        // "All" is not claimed if a monitor has no data.
+        HeadlineStatus::Known(Indicator::Operational) if unknown_count(page_view) > 0 => messages.known_operational,
+        HeadlineStatus::Known(Indicator::Operational) => messages.all_operational,
+        HeadlineStatus::Known(Indicator::Degraded) => messages.some_slow,
+        HeadlineStatus::Known(Indicator::Partial) => messages.some_down,
+        HeadlineStatus::Known(Indicator::Major) => messages.all_down,
+        HeadlineStatus::Known(Indicator::Maintenance) => messages.in_maintenance_now,
+    };
+    named.unwrap_or_else(|| all.to_owned())
+}
+
+/// Names the monitors that are down, or slow, if they are few.
+fn affected_names(page_view: &PageView, status: MonitorStatus, messages: &PageMessages) -> Option<String> {
+    let is_down = status == MonitorStatus::Down;
+    let (is, are, many) = if is_down {
+        (messages.is_down, messages.are_down, messages.many_down)
+    } else {
+        (messages.is_slow, messages.are_slow, messages.many_slow)
+    };
+    let found: Vec<_> = page_view.with_status(status).collect();
+    match found.as_slice() {
+        [] => None,
+        [one] => {
+            let (from, is_from) = if is_down {
+                (one.state.down_from, messages.is_down_from)
+            } else {
+                (one.state.slow_from, messages.is_slow_from)
+            };
+            Some(match from {
+                Some(from) => fill(is_from, &[&one.monitor.name, &messages.locale().regions(from)]),
+                None => fill(is, &[&one.monitor.name]),
+            })
+        }
+        [one, other] => Some(fill(are, &[&one.monitor.name, &other.monitor.name])),
+        more => Some(fill(many, &[&more.len().to_string(), &active_count(page_view).to_string()])),
+    }
+}
+
+/// Status of the monitors that the title doesn't cover.
+fn text(page_view: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStatus, messages: &PageMessages) -> String {
+    let count = |status| page_view.with_status(status).count();
+    let is_reported =
+        |view: &MonitorView| quoted.is_some_and(|notice| notice.monitors.iter().any(|(id, ..)| *id == view.monitor.id));
+    let (down, slow, unknown) = (count(MonitorStatus::Down), count(MonitorStatus::Slow), unknown_count(page_view));
+    let is_maintained = page_view.monitors.iter().any(|view| view.in_maintenance);
+    let mut sentences = Vec::new();
+    if quoted.is_some() {
+        // The title is that of an incident and doesn't name other monitors that are down.
+        let others: Vec<&str> = page_view
+            .with_status(MonitorStatus::Down)
+            .filter(|view| !is_reported(view))
+            .map(|view| view.monitor.name.as_str())
+            .collect();
+        match others.as_slice() {
+            [] => {}
+            [one] => sentences.push(fill(messages.is_down, &[one])),
+            [one, other] => sentences.push(fill(messages.are_down, &[one, other])),
+            more => sentences.push(fill(messages.others_down, &[&more.len().to_string()])),
+        }
+    }
+    match whole {
+        HeadlineStatus::Known(Indicator::Operational) | HeadlineStatus::MostlyUnknown if is_maintained => {
+            sentences.push(messages.in_maintenance_now.to_owned());
+        }
+        HeadlineStatus::Known(Indicator::Maintenance) => {
+            let names: Vec<String> = page_view
+                .maintenance
+                .iter()
+                .filter(|it| it.incident.has_begun)
+                .map(|it| it.incident.title.clone())
+                .collect();
+            if !names.is_empty() {
+                sentences.push(fill(messages.names_under_way, &[&messages.locale().list(&names)]));
+            }
+        }
+        HeadlineStatus::Known(Indicator::Partial | Indicator::Degraded) => {
+            // The title names no regions if several monitors are down.
+            let from: Option<Vec<_>> =
+                page_view.with_status(MonitorStatus::Down).map(|view| view.state.down_from).collect();
+            if let Some(from) = from.filter(|from| from.len() > 1 && quoted.is_none()) {
+                let regions = from.iter().flat_map(|regions| regions.iter()).collect();
+                sentences.push(fill(messages.state_down_from, &[&messages.locale().regions(regions)]));
+            }
+            let slower = page_view.with_status(MonitorStatus::Slow).filter(|view| !is_reported(view)).count();
+            if (down > 0 || quoted.is_some()) && slower > 0 {
+                sentences.push(messages.locale().plural(slower as u64, messages.more_is_slow, messages.more_are_slow));
+            } else if down + slow < active_count(page_view) && unknown == 0 && !is_maintained {
+                sentences.push(messages.others_working.to_owned());
+            }
+        }
+        HeadlineStatus::Known(Indicator::Unknown | Indicator::Operational | Indicator::Major)
+        | HeadlineStatus::MostlyUnknown => {}
+    }
+    if unknown > 0 && unknown < active_count(page_view) {
+        sentences.push(messages.locale().plural(unknown as u64, messages.has_no_data, messages.have_no_data));
+    }
+    let ended: Vec<String> = sentences.into_iter().map(|text| text + messages.sentence_end).collect();
+    ended.join(" ")
+}
+
+#[cfg(test)]
+mod tests;
