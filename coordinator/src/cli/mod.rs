@@ -32,7 +32,7 @@ use crate::up::{self, UpError};
 /// Status pages and monitoring, with outages confirmed by a second network
 #[derive(Debug, Parser)]
 #[command(name = "parallax", version)]
-pub struct Cli {
+struct Cli {
     #[command(subcommand)]
     command: Command,
 }
@@ -193,8 +193,32 @@ impl CliError {
     }
 }
 
-/// Runs a command line and returns its exit code.
-pub async fn run(cli: Cli) -> ExitCode {
+/// Runs the command line of this process and returns its exit code.
+///
+/// The async runtime starts here rather than in the program, so that the code of all tasks is generated once, in this
+/// library.
+pub fn main() -> ExitCode {
+    // Fails only if a provider is already installed, which is then this one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return ExitCode::from(console::usage(&error)),
+    };
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => {
+            let code = runtime.block_on(run(cli));
+            // A snapshot in progress is not awaited: it has no final name yet, and the next snapshot removes it.
+            runtime.shutdown_background();
+            code
+        }
+        Err(error) => {
+            console::error(&format!("the async runtime can't start: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli) -> ExitCode {
     match dispatch(cli.command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
