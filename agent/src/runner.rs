@@ -1,7 +1,7 @@
 //! Starts scheduled checks when they are due, in small groups, with fair sharing of the slots among accounts.
 //!
-//! The algorithm is in [`parallax_protocol::slots`]. Probe requests have slots of their own
-//! ([`crate::link::MAX_CHECK_NOWS`]), which the coordinator shares by the same algorithm.
+//! The algorithm is in [`parallax_protocol::fair_slots`]. Probe requests have slots of their own
+//! ([`crate::connection::MAX_CHECK_NOWS`]), which the coordinator shares by the same algorithm.
 
 use crate::check_attempt::{DEADLINE, run_with_deadline};
 use crate::context::AgentContext;

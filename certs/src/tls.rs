@@ -61,7 +61,7 @@ pub fn coordinator_config(
 }
 
 /// Returns an agent's settings for the mesh. The coordinator is verified by `roots` and its constant name, at
-/// the time that [`CoordinatorTime::validation_time`] chooses from `clock` (the host's own) and `known`.
+/// the time that [`CoordinatorTime::validation_time`] chooses from `clock` (the host's own) and `coordinator_time`.
 ///
 /// # Errors
 /// [`CertsError::Tls`] if rustls rejects key or certificate.

@@ -23,7 +23,7 @@ pub enum TelemetryError {
 ///
 /// `h2` logs a WARN line for each stream that a client resets beyond its own count, and similar ones: a client that
 /// opens and cancels streams in a loop could fill the log for a few bytes a line. The server itself bounds and counts
-/// such clients (`http/server/h2_guard.rs`), so nothing is lost.
+/// such clients (`web/http/server/h2_guard.rs`), so nothing is lost.
 fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
     let filter = EnvFilter::builder().parse(text)?;
     let is_named = text.split(',').any(|directive| directive.trim().starts_with("h2"));

@@ -98,7 +98,7 @@ pub struct ScheduleChange {
     pub put: Vec<Assignment>,
     /// Monitors no longer assigned.
     pub drop: Vec<WireMonitorId>,
-    /// True if further parts with the same `book`, `base` and `revision` follow. A change takes effect with
+    /// True if further parts with the same `slot_epoch`, `base` and `revision` follow. A change takes effect with
     /// its last part.
     pub has_more: bool,
 }

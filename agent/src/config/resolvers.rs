@@ -9,7 +9,7 @@ use parallax_dial::{DnsResolver, ResolverSetupError};
 /// The setting `resolvers`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NameServers {
-    /// Not given: those of the host, but for `dns` monitors public ones unless private targets are allowed.
+    /// Unset: checks use the host's name servers; `dns` monitors use public ones unless private targets are allowed.
     #[default]
     Unset,
     /// [`PUBLIC_V4`] or [`PUBLIC_V6`], for all checks.

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 /// Sends results as long as the connection lives. Slots are used while the present schedule belongs to
-/// `book`.
+/// `slot_epoch`.
 pub(super) async fn send_all(
     shared: &AgentContext,
     link: &CoordinatorConnection,

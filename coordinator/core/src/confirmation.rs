@@ -27,7 +27,7 @@ pub enum Confirmer {
     OtherNetwork(VantageNo),
     /// A vantage on the same, only network, after [`REPEAT_DELAY`].
     SameNetwork(VantageNo),
-    /// None available.
+    /// No vantage is available.
     Nobody,
 }
 

@@ -128,7 +128,7 @@ impl AttemptCount {
         self.0 / Self::ASKED
     }
 
-    /// All attempts.
+    /// Number of all attempts.
     pub const fn total(self) -> u32 {
         self.counted() + self.deferred()
     }

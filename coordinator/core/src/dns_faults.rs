@@ -98,7 +98,7 @@ impl DnsFaultDetector {
     }
 
     /// Records a name resolution. Returns whether a failure is excused (not the name's fault), and whether a fault of
-    /// our DNS has just begun or ended. Results that an agent queued while disconnected are ignored: they say nothing
+    /// the mesh's own DNS has just begun or ended. Results that an agent queued while disconnected are ignored: they say nothing
     /// about the present.
     pub fn record(&mut self, resolution: &NameResolution, now: Timestamp) -> (bool, bool) {
         if now.since(resolution.ended) > WINDOW {

@@ -1,7 +1,6 @@
 //! Rate limits: counts in fixed windows, and token buckets, alone or per key in bounded memory.
 //!
-//! The one mechanism of every limit in the coordinator; which limits apply, and what a refused caller is told, stands
-//! where they are used. A [`FixedWindow`] counts from its first action on and is easy to explain (`120 a minute`). A
+//! Every limit of the coordinator uses this module; the caller sets the limit and the message of a refusal. A [`FixedWindow`] counts from its first action on and is easy to explain (`120 a minute`). A
 //! [`TokenBucket`] spreads actions and allows a burst after some quiet. All of it is pure: time is an argument.
 
 mod fixed_window;

@@ -27,7 +27,7 @@ pub(crate) struct ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Returns true if the round has already finished, or is too old to tell.
+    /// Returns true if the round has already finished, or is older than the window.
     pub(crate) fn contains(&self, number: u64) -> bool {
         let Some(back) = self.highest.checked_sub(number).filter(|_| self.recent != 0) else { return false };
         match back.checked_sub(WORD_BITS) {

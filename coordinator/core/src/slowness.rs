@@ -70,7 +70,7 @@ pub struct PassedReading {
 }
 
 impl NewestReadings {
-    /// Moves the readings by so many milliseconds after a step of the wall clock.
+    /// Moves the readings by `by` milliseconds after a step of the wall clock.
     pub fn shift(&mut self, by: i64) {
         self.all_mut().iter_mut().for_each(|reading| reading.started = reading.started + by);
     }

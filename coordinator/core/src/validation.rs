@@ -38,7 +38,7 @@ impl ValidationErrors {
         Self(vec![FieldError { field: field.into(), rule: rule.into() }])
     }
 
-    /// Rejects a request as a whole; `words` states the reason.
+    /// Rejects a request as a whole; `rule` states the reason.
     pub fn whole_request(rule: impl Into<Rule>) -> Self {
         Self::single(WHOLE_REQUEST, rule)
     }

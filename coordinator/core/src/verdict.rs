@@ -106,7 +106,7 @@ impl RegionState {
         }
     }
 
-    /// Records a scheduled round as finished; returns false if it was already recorded, or is too old to tell.
+    /// Records a scheduled round as finished; returns false if it was already recorded, or is older than the replay window.
     pub fn record_round(&mut self, number: u64) -> bool {
         let is_news = !self.has_finished(number);
         if is_news {
@@ -115,7 +115,7 @@ impl RegionState {
         is_news
     }
 
-    /// Returns true if the scheduled round has already finished, or is too old to tell.
+    /// Returns true if the scheduled round has already finished, or is older than the replay window.
     pub fn has_finished(&self, number: u64) -> bool {
         self.finished_rounds.contains(number)
     }

@@ -17,9 +17,9 @@ const TRIM_MARKS: [char; 3] = ['-', '+', '~'];
 /// Line breaks in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineBreaks {
-    /// They go.
+    /// Line breaks are removed.
     Drop,
-    /// They stay, without indentation: a line of a mail has at most 998 bytes (RFC 5322, section 2.1.1).
+    /// Line breaks are kept, without indentation: a line of a mail has at most 998 bytes (RFC 5322, section 2.1.1).
     Keep,
 }
 
@@ -48,7 +48,7 @@ struct Squeezer<'a> {
     /// Text since the last tag or expression.
     text: String,
     out: String,
-    /// Number of line breaks that were dropped and not yet made up for within a template tag.
+    /// Number of line breaks that were dropped, and not yet added back within a template tag.
     dropped: usize,
     breaks: LineBreaks,
 }

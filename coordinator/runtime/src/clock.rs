@@ -72,7 +72,7 @@ impl Clock {
         }
     }
 
-    /// Steps only the wall time of a clock made with [`Clock::manual`], by so many milliseconds: no time passes.
+    /// Steps only the wall time of a clock made with [`Clock::manual`], by `by` milliseconds: no time passes.
     pub fn step(&self, by: i64) {
         if let Some(hand) = &self.0 {
             hand.wall.fetch_add(by, Ordering::AcqRel);

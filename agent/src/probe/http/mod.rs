@@ -38,7 +38,7 @@ use super::{
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 
-/// Runs the check of an account. The first run fills the cache in `kept`.
+/// Runs the check of an account. The first run fills `cache`.
 pub(super) async fn run(
     check: &WireHttpCheck,
     cache: &PreparedRequestCache,

@@ -23,7 +23,7 @@ pub struct UpdatePost {
 impl UpdatePost {
     /// Validates the update; returns the incident with it, the change to announce, and whether subscribers
     /// are notified. A person's update takes over an automatic incident. An empty message is replaced with a
-    /// standard text in `tongue`.
+    /// standard text of `locale`.
     ///
     /// # Errors
     /// Every field that breaks a rule; `status` if the incident is closed.

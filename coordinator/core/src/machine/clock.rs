@@ -28,8 +28,8 @@ impl MonitorMachine {
         self.changed = true;
         self.taken_over_at = self.taken_over_at + jump;
         if self.settings.heartbeat.is_some() && !self.settings.paused {
-            // A deadline set by a wrong clock cannot be told from a correct one: no job is late because of a step
-            // back.
+            // A deadline set by a wrong clock looks like a correct one. So no deadline moves earlier, and no job is late
+            // because of a step back.
             self.state.heartbeat.extend_for_clock_jump(jump.max(0));
         }
         let later = crate::assign::rounds_in(jump, self.settings.interval_ms);

@@ -3,10 +3,14 @@
 //!
 //! A machine is a plain value in the style of quinn-proto: the `handle_*` methods take inputs,
 //! [`MonitorMachine::poll_timeout`] returns when to call [`MonitorMachine::handle_timeout`] next, and `now` and the mesh are always
-//! arguments. Outputs are pushed to the [`MachineStep`]'s list. Rounds are in `round`, their confirmations in `confirmation` and
-//! their ends in `conclude`; suspicions and sweeps in `suspicion`, the monitor's status in `status`. `fast_path` is the
-//! fast path, `resume` handles restarts, `maintenance` maintenance, `still_down` still-down alerts, `flapping` flapping, `unjudged`
-//! checks that cannot be judged, and `clock` clock faults.
+//! arguments. Outputs are pushed to the [`MachineStep`]'s list.
+//!
+//! - `round`, `confirmation`, `conclude`: rounds, their confirmations and their ends.
+//! - `suspicion`: after a confirmed failure, the wait for a second one and the sweep of the other regions.
+//! - `status`: the monitor's status, from the verdict of the counted regions.
+//! - `fast_path`: a plain pass without open rounds. `resume`: restarts. `clock`: steps of the wall clock.
+//! - `maintenance`: windows, in which alerts are silent. `still_down`: repeated alerts. `flapping`: monitors that go up and
+//!   down again and again. `unjudged`: checks without a usable outcome.
 //!
 //! Details of the rules that are easy to miss:
 //! - A region whose newest round was not conclusive (unconfirmed, inconclusive) stays in its suspicion, and in

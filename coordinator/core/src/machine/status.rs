@@ -29,7 +29,7 @@ impl LastCheck {
 }
 
 impl MonitorMachine {
-    /// Closes what is over and judges the monitor; runs after every step.
+    /// Ends a suspicion that is over, then computes the status; runs after every step.
     pub(super) fn update(&mut self, step: &mut MachineStep<'_>) {
         self.close_suspicion();
         if self.is_mesh_unknown(step) {

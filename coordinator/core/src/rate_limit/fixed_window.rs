@@ -3,8 +3,8 @@
 use super::RateLimitStatus;
 use crate::time::{SECOND, Timestamp};
 
-/// How far a time may lie before a window's start and still count as the start: threads read their time before they
-/// take a lock, and clocks are corrected by less. A greater step back begins a new window.
+/// Tolerance for a time before the window's start, in milliseconds: threads read their time before they take a lock, and
+/// clocks are corrected by less. A greater step back begins a new window.
 const MAX_BACKWARD_MS: i64 = SECOND;
 
 /// A limit of actions per window.

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The rate of a token bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenRate {
-    /// Time in which one token comes back.
+    /// Time to refill one token.
     pub spacing: Duration,
     /// Tokens of a full bucket.
     pub burst: u32,
@@ -20,7 +20,7 @@ pub struct TokenBucket {
 }
 
 impl TokenRate {
-    /// Returns a rate of so many tokens per second.
+    /// Returns a rate of `tokens` per second.
     pub const fn per_second(tokens: u32, burst: u32) -> Self {
         Self { spacing: Duration::from_nanos(1_000_000_000 / tokens as u64), burst }
     }

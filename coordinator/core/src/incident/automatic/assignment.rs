@@ -15,7 +15,7 @@ pub(super) enum IncidentChoice {
     Join(IncidentId),
     /// A new incident.
     New,
-    /// None.
+    /// No incident.
     NoIncident,
 }
 

@@ -47,7 +47,7 @@ impl AutomaticIncidents {
         Some(event)
     }
 
-    /// Handles a monitor that is steady again. If its incident ends by that, the second value carries the
+    /// Handles a monitor that is steady again. If that ends its incident, the second value carries the
     /// text for the final update.
     pub(super) fn on_steady(
         &mut self,

@@ -23,7 +23,7 @@ fn no_acknowledged_commit_is_lost_to_a_kill() {
 }
 
 #[test]
-#[ignore = "takes minutes: `cargo test -p parallax-coordinator two_hundred -- --ignored`"]
+#[ignore = "takes minutes: `cargo test -p parallax-store two_hundred -- --ignored`"]
 fn no_acknowledged_commit_is_lost_to_two_hundred_kills() {
     kills(200, SkippedStep::Nothing).unwrap();
 }

@@ -134,7 +134,7 @@ fn no_acknowledged_commit_is_lost_to_a_power_cut() {
 }
 
 #[test]
-#[ignore = "takes minutes: `cargo test -p parallax-coordinator two_hundred -- --ignored`"]
+#[ignore = "takes minutes: `cargo test -p parallax-store two_hundred -- --ignored`"]
 fn no_acknowledged_commit_is_lost_to_two_hundred_power_cuts() {
     if let Some(cut) = cuts("no_acknowledged_commit_is_lost_to_two_hundred_power_cuts", 200, SkippedStep::Nothing) {
         cut.unwrap();

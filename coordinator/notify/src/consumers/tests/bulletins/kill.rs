@@ -156,7 +156,7 @@ async fn three_hundred_are_told_over_five_kills() {
 }
 
 #[tokio::test]
-#[ignore = "takes minutes: `cargo test -p parallax-coordinator five_thousand -- --ignored`"]
+#[ignore = "takes minutes: `cargo test -p parallax-notify five_thousand -- --ignored`"]
 async fn five_thousand_are_told_over_thirty_kills() {
     kills(5_000, 30).await;
 }
