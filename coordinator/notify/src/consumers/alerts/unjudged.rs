@@ -11,8 +11,8 @@ use crate::render;
 /// Event name of the delivery.
 const EVENT: &str = "monitor.unjudged";
 
-/// Creates the delivery for an `Unjudged` event; `None` for any other event, or if the monitor or page is
-/// gone.
+/// Creates the delivery for an `Unjudged` event; `None` for any other event, or if the monitor or page no
+/// longer exists.
 pub(super) fn unjudged_delivery(
     recorded: &JournalEvent,
     read: &dyn StoreRead,
