@@ -1,7 +1,7 @@
 //! Bulletin fan-out: sends each bulletin to its page's subscribers in slices, in order of their ids.
 //!
 //! A slice is one batch: its deliveries and the bulletin's progress. So a crash neither duplicates nor skips
-//! a delivery, and the next start resumes. The next slice is made when most of the previous ones are sent, so
+//! a delivery, and the next start resumes. The next slice is created when most of the previous ones are sent, so
 //! a bulletin to thousands of subscribers neither fills the delivery queue nor delays other bulletins.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use super::bulletins::id_bytes;
 
 /// Subscribers in one slice.
 pub(crate) const SLICE_SIZE: usize = 50;
-/// Due and unsent deliveries of a bulletin above which no further slice is made.
+/// Due and unsent deliveries of a bulletin above which no further slice is created.
 pub(crate) const MAX_UNSENT: usize = 100;
 /// Interval at which waiting bulletins are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);

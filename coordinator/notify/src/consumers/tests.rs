@@ -27,7 +27,7 @@ enum Fault {
     After,
 }
 
-/// A store engine whose next commit can be made to fail, and that records its batches.
+/// A store engine whose next commit can be set to fail, and that records its batches.
 #[derive(Debug)]
 struct FaultyEngine {
     engine: MemoryStore,

@@ -79,11 +79,11 @@ pub(super) fn host_of(contact: &Contact) -> Option<String> {
     }
 }
 
-/// Next step for a delivery whose turn it is.
+/// Next step for a delivery that was taken from the queue.
 enum NextAction {
     /// Nothing to send now.
     NotDue(TurnResult),
-    /// The receiver is gone, disabled or not part of the plan; the delivery is dropped.
+    /// The receiver no longer exists, is disabled or is not part of the plan; the delivery is dropped.
     Undeliverable,
     /// Ready to send.
     Send {

@@ -38,7 +38,7 @@ pub struct DeliveryCounters {
     clock: Clock,
     /// By channel, then by result.
     attempts: [[AtomicU64; 3]; 8],
-    /// Deliveries that were not sent because they were outdated or their receiver was gone.
+    /// Deliveries that were not sent because they were outdated or their receiver no longer existed.
     pub dropped: AtomicU64,
     waiting: AtomicU64,
     /// Creation time of the oldest waiting delivery; 0 if none waits.

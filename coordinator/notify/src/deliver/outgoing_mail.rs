@@ -10,7 +10,7 @@ use parallax_core::time::Timestamp;
 /// A mail to one mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutgoingMail {
-    /// Delivery id, which makes the `Message-ID`: the same for all attempts.
+    /// Delivery id, which is part of the `Message-ID`: the same for all attempts.
     pub delivery: DeliveryId,
     /// Creation time of the message: the `Date` header of all attempts.
     pub date: Timestamp,

@@ -225,7 +225,7 @@ pub(super) fn queued_behind(waiting: &[WaitingDelivery]) -> Vec<WaitingDelivery>
 /// Pools that a request to this receiver uses, with their sizes.
 fn pools_of(to: Recipient, class: &ReceiverClass) -> Vec<(Pool, usize)> {
     let Some(host) = &class.host else { return vec![(Pool::Mails, MAX_MAILS)] };
-    // The narrowest pool first, so that a blocked delivery is parked only with its like.
+    // The narrowest pool first, so that a blocked delivery is parked only with those of the same receiver or host.
     let mut pools = vec![(Pool::Receiver(to), MAX_PER_RECEIVER)];
     if class.last_succeeded == Some(false) {
         pools.push((Pool::FailingPerHost(Arc::clone(host)), MAX_FAILING_PER_HOST));

@@ -37,7 +37,7 @@ pub(super) struct TurnResult {
     pub(super) next_step: NextStep,
     /// True if the attempt succeeded; `None` if there was none or the failure is on our side.
     pub(super) succeeded: Option<bool>,
-    /// True if the receiver changed or is gone since the listing.
+    /// True if the receiver was changed or deleted since the listing.
     pub(super) is_receiver_stale: bool,
     /// True if the receiver's health changed so that its other waiting deliveries must be checked.
     pub(super) recheck_waiting: bool,
@@ -55,8 +55,7 @@ impl TurnResult {
     }
 }
 
-/// Records an attempt, retrying until it succeeds: an attempt that was made must not be repeated because it
-/// wasn't recorded.
+/// Records an attempt, retrying until the record is stored: an unrecorded attempt would be repeated.
 pub(super) async fn record_attempt(context: &DeliveryContext, id: DeliveryId, attempt: FinishedAttempt) -> TurnResult {
     loop {
         match try_record(context, id, &attempt).await {
@@ -198,7 +197,7 @@ fn update_health(
     }
 }
 
-/// Mail to the owner of a destination that was switched off; `None` if the page is gone.
+/// Mail to the owner of a destination that was switched off; `None` if the page no longer exists.
 fn switched_off_delivery(
     read: &dyn StoreRead,
     destination: &Destination,

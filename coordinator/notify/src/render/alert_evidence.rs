@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::region_schema::RegionNameSchema;
 use super::{AgentLabels, text, time_format};
 
-/// Maximum number of rounds in one alert: more than a machine keeps.
+/// Maximum number of rounds in one alert: more than a machine stores.
 const MAX_ROUNDS: usize = 32;
 /// Maximum length of a failure text in UTF-16 units.
 const MAX_FAILURE: usize = 200;

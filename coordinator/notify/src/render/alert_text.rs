@@ -19,7 +19,7 @@ const MAX_EVIDENCE: usize = 1_500;
 /// Text of an alert. Every string is one bounded line without control characters, not escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AlertText {
-    /// `Down: Checkout (ConformanceFixture)`.
+    /// `Down: Checkout (Shop)`.
     pub(super) headline: String,
     /// Labelled facts.
     pub(super) facts: Vec<(&'static str, String)>,

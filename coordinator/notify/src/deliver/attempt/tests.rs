@@ -1,4 +1,4 @@
-//! Tests of attempt.
+//! Outcomes of attempts by the receiver's response.
 
 use http::StatusCode;
 

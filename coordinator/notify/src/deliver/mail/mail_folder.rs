@@ -1,4 +1,4 @@
-//! Mail folder for a service without a mail server: one file per mail, only the newest are kept.
+//! Mail folder for a service without a mail server: one file per mail; the oldest are deleted.
 
 use std::fs::{self, DirBuilder};
 use std::io;
