@@ -41,13 +41,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_catalogue_has_every_word_with_the_same_placeholders() {
-        let holes = |text: &str| ["{0}", "{1}", "{2}"].map(|hole| text.matches(hole).count());
+    fn every_catalogue_has_all_texts_with_the_same_placeholders() {
+        let placeholder_counts =
+            |text: &str| ["{0}", "{1}", "{2}"].map(|placeholder| text.matches(placeholder).count());
         let english = messages(Language::En).entries();
         for language in Language::ALL {
-            for ((name, ours), (_, theirs)) in english.iter().zip(messages(language).entries()) {
-                assert_eq!(holes(ours), holes(theirs), "{language:?} {name}");
-                assert!(!theirs.trim().is_empty() && !theirs.contains(['<', '>']), "{language:?} {name}");
+            for ((name, english_text), (_, translated)) in english.iter().zip(messages(language).entries()) {
+                assert_eq!(placeholder_counts(english_text), placeholder_counts(translated), "{language:?} {name}");
+                assert!(!translated.trim().is_empty() && !translated.contains(['<', '>']), "{language:?} {name}");
             }
         }
     }

@@ -103,13 +103,13 @@ impl PageMessages {
     }
 
     /// Message for an invalid form field. Visitors get a text per field; the detailed rules are for programs.
-    pub fn field_error(&self, refusal: &FieldError) -> String {
-        match refusal.field.as_str() {
+    pub fn field_error(&self, error: &FieldError) -> String {
+        match error.field.as_str() {
             "email" => self.fault_email.to_owned(),
             "url" => self.fault_url.to_owned(),
             "monitors" => self.fault_monitors.to_owned(),
             "page" => self.fault_full.to_owned(),
-            _ => refusal.to_string(),
+            _ => error.to_string(),
         }
     }
 }
@@ -125,15 +125,15 @@ mod tests {
     }
 
     #[test]
-    fn every_catalogue_has_every_word_with_the_same_placeholders() {
+    fn every_catalogue_has_all_texts_with_the_same_placeholders() {
         let english = messages(Language::En).entries();
         for language in Language::ALL {
             let catalogue = messages(language);
             assert_eq!(catalogue.language, language);
-            for ((name, ours), (_, theirs)) in english.iter().zip(catalogue.entries()) {
-                assert!(!theirs.trim().is_empty(), "{language:?} {name}");
-                assert_eq!(placeholders(ours), placeholders(theirs), "{language:?} {name}");
-                assert!(!theirs.contains(['<', '>']), "{language:?} {name}: texts contain no markup");
+            for ((name, english_text), (_, text)) in english.iter().zip(catalogue.entries()) {
+                assert!(!text.trim().is_empty(), "{language:?} {name}");
+                assert_eq!(placeholders(english_text), placeholders(text), "{language:?} {name}");
+                assert!(!text.contains(['<', '>']), "{language:?} {name}: texts contain no markup");
             }
         }
     }
@@ -142,8 +142,12 @@ mod tests {
     fn catalogues_differ_from_the_english_one() {
         let english = messages(Language::En).entries();
         for language in Language::ALL.into_iter().skip(1) {
-            let theirs = messages(language).entries();
-            let same = english.iter().zip(&theirs).filter(|(ours, theirs)| ours.1 == theirs.1).count();
+            let translated = messages(language).entries();
+            let same = english
+                .iter()
+                .zip(&translated)
+                .filter(|(english_text, translated)| english_text.1 == translated.1)
+                .count();
             assert!(same * 8 < english.len(), "{language:?}: {same} of {}", english.len());
         }
     }
