@@ -7,8 +7,8 @@ use parallax_store::JournalEvent;
 use tracing::info;
 
 /// Logs a notifiable event, once, when the alert consumer has passed it.
-pub(super) fn log_event(recorded: &JournalEvent) {
-    let event = &recorded.event;
+pub(super) fn log_event(journal_event: &JournalEvent) {
+    let event = &journal_event.event;
     let page = event.page.map(tracing::field::display);
     let monitor = event.monitor.map(tracing::field::display);
     match &event.kind {

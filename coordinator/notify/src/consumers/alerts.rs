@@ -51,10 +51,10 @@ impl AlertConsumer {
     fn subject(
         &self,
         destinations: &PageDestinations,
-        recorded: &JournalEvent,
+        journal_event: &JournalEvent,
         read: &dyn StoreRead,
     ) -> Result<Option<AlertSubject>> {
-        let Some(monitor) = recorded.event.monitor else { return Ok(None) };
+        let Some(monitor) = journal_event.event.monitor else { return Ok(None) };
         let url = || destinations.page.address(&self.base_url, self.root_domain.as_deref());
         let monitor = read.monitor(monitor)?;
         Ok(monitor.map(|monitor| AlertSubject::for_monitor(&destinations.page, url(), &monitor.value)))
@@ -69,11 +69,12 @@ impl JournalConsumer for AlertConsumer {
         let mut pages: BTreeMap<PageId, Option<PageDestinations>> = BTreeMap::new();
         let mut names = AgentNameCache::default();
         let no_agents = BTreeMap::new();
-        for recorded in events {
-            if let Some(delivery) = unjudged::unjudged_delivery(recorded, read, now)? {
+        for journal_event in events {
+            if let Some(delivery) = unjudged::unjudged_delivery(journal_event, read, now)? {
                 batch.write(delivery);
             }
-            let (Some(trigger), Some(page)) = (AlertTrigger::from_event(recorded), recorded.event.page) else {
+            let (Some(trigger), Some(page)) = (AlertTrigger::from_event(journal_event), journal_event.event.page)
+            else {
                 continue;
             };
             let page_destinations = match pages.entry(page) {
@@ -81,14 +82,14 @@ impl JournalConsumer for AlertConsumer {
                 Entry::Vacant(entry) => entry.insert(PageDestinations::load(read, page)?),
             };
             let Some(page_destinations) = page_destinations else { continue };
-            let Some(subject) = self.subject(page_destinations, recorded, read)? else { continue };
+            let Some(subject) = self.subject(page_destinations, journal_event, read)? else { continue };
             let with_alert = |it| Some((it, trigger.for_destination(it, subject.monitor_id)?));
             let receivers: Vec<(&Destination, DestinationAlert<'_>)> =
                 page_destinations.destinations.iter().filter_map(with_alert).collect();
             if receivers.is_empty() {
                 continue;
             }
-            let (at, zone) = (recorded.event.at, page_destinations.page.timezone);
+            let (at, zone) = (journal_event.event.at, page_destinations.page.timezone);
             let agents = match trigger {
                 AlertTrigger::Change(_, change) => names.for_change(change, page_destinations.page.account, read)?,
                 AlertTrigger::Stable(_) => &no_agents,
@@ -105,7 +106,7 @@ impl JournalConsumer for AlertConsumer {
                     }
                     DestinationAlert::Stable(end) => render::render_stable(channel, &subject, end, at, zone),
                 });
-                batch.write(alert_delivery(recorded, &subject, alert, destination, message.clone(), now));
+                batch.write(alert_delivery(journal_event, &subject, alert, destination, message.clone(), now));
             }
         }
         Ok(batch)
@@ -142,8 +143,8 @@ enum DestinationAlert<'a> {
 }
 
 impl<'a> AlertTrigger<'a> {
-    fn from_event(recorded: &'a JournalEvent) -> Option<Self> {
-        match &recorded.event.kind {
+    fn from_event(journal_event: &'a JournalEvent) -> Option<Self> {
+        match &journal_event.event.kind {
             EventKind::StatusChanged(change) => change.alert.map(|kind| Self::Change(kind, change)),
             EventKind::FlappingEnded(end) => Some(Self::Stable(end)),
             _ => None,
@@ -195,7 +196,7 @@ impl DestinationAlert<'_> {
 }
 
 fn alert_delivery(
-    recorded: &JournalEvent,
+    journal_event: &JournalEvent,
     subject: &AlertSubject,
     alert: DestinationAlert<'_>,
     destination: &Destination,
@@ -206,9 +207,9 @@ fn alert_delivery(
     Delivery {
         page: Some(subject.page_id),
         monitor: Some(subject.monitor_id),
-        seq: recorded.seq,
+        seq: journal_event.seq,
         outage_start: alert.started_at(),
-        ..Delivery::waiting(event_delivery_id(recorded, to), to, alert.event_name(), message, now)
+        ..Delivery::waiting(event_delivery_id(journal_event, to), to, alert.event_name(), message, now)
     }
 }
 

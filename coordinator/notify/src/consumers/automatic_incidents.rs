@@ -29,8 +29,9 @@ impl JournalConsumer for IncidentConsumer {
     fn handle_events(&self, read: &dyn StoreRead, events: &[JournalEvent], now: Timestamp) -> Result<Batch> {
         let mut batch = Batch::new();
         let mut pages: BTreeMap<PageId, Option<PageIncidents>> = BTreeMap::new();
-        for recorded in events {
-            let (Some(trigger), Some(id)) = (IncidentTrigger::of(&recorded.event), recorded.event.page) else {
+        for journal_event in events {
+            let (Some(trigger), Some(id)) = (IncidentTrigger::of(&journal_event.event), journal_event.event.page)
+            else {
                 continue;
             };
             let page = match pages.entry(id) {
@@ -46,9 +47,9 @@ impl JournalConsumer for IncidentConsumer {
             let mut id_count = 0_u32;
             let mut random = || {
                 id_count = id_count.wrapping_add(1);
-                id_bytes(recorded.seq, id_count)
+                id_bytes(journal_event.seq, id_count)
             };
-            for incident_event in page.automatic.apply(trigger, recorded.event.at, &mut random) {
+            for incident_event in page.automatic.apply(trigger, journal_event.event.at, &mut random) {
                 batch.event(Event {
                     at: now,
                     page: Some(id),

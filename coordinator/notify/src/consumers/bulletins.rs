@@ -42,7 +42,7 @@ impl BulletinConsumer {
     fn write_bulletin(
         &self,
         read: &dyn StoreRead,
-        recorded: &JournalEvent,
+        journal_event: &JournalEvent,
         event: &IncidentEvent,
         batch: &mut Batch,
         now: Timestamp,
@@ -58,7 +58,7 @@ impl BulletinConsumer {
         if for_owner && !incident.is_open() || !for_owner && (page.private || read.subscribers_count(page.id)? == 0) {
             return Ok(());
         }
-        let incident_at_event = incident.as_of_event(event, recorded.event.at);
+        let incident_at_event = incident.as_of_event(event, journal_event.event.at);
         let names = read.monitors_of(page.id)?;
         let affected = incident_at_event.affected.iter().filter_map(|it| {
             let monitor = names.iter().find(|monitor| monitor.value.id == it.monitor)?;
@@ -72,28 +72,28 @@ impl BulletinConsumer {
             incident: &incident_at_event,
             series: series.as_ref().map(|series| &series.value),
             monitors: &affected.collect::<Vec<_>>(),
-            at: recorded.event.at,
+            at: journal_event.event.at,
             zone: page.timezone,
             language: page.language,
         };
         if let IncidentChange::OwnerReminder(silent_ms) = event.change {
-            batch.write(owner_reminder(recorded, &page, &notification, silent_ms, now));
+            batch.write(owner_reminder(journal_event, &page, &notification, silent_ms, now));
             return Ok(());
         }
         let Some(RenderedUpdate { event: event_name, json, mail }) = render_update(&notification) else {
             return Ok(());
         };
         batch.write(Bulletin {
-            id: BulletinId::new(recorded.event.at, id_bytes(&Sha256::digest(recorded.seq.to_be_bytes()))),
+            id: BulletinId::new(journal_event.event.at, id_bytes(&Sha256::digest(journal_event.seq.to_be_bytes()))),
             page: page.id,
             incident: incident_at_event.id,
             event: event_name.to_owned(),
-            seq: recorded.seq,
+            seq: journal_event.seq,
             affected: incident_at_event.affected.iter().map(|it| it.monitor).collect(),
             json,
             mail,
             // Subscribers who confirm after this time don't receive it, however late the event is read.
-            created_at: recorded.event.at,
+            created_at: journal_event.event.at,
             last_reached: None,
             is_complete: false,
         });
@@ -106,11 +106,11 @@ impl JournalConsumer for BulletinConsumer {
 
     fn handle_events(&self, read: &dyn StoreRead, events: &[JournalEvent], now: Timestamp) -> Result<Batch> {
         let mut batch = Batch::new();
-        for recorded in events {
-            if let EventKind::Incident(event) = &recorded.event.kind
+        for journal_event in events {
+            if let EventKind::Incident(event) = &journal_event.event.kind
                 && event.notify
             {
-                self.write_bulletin(read, recorded, event, &mut batch, now)?;
+                self.write_bulletin(read, journal_event, event, &mut batch, now)?;
             }
         }
         Ok(batch)
@@ -123,7 +123,7 @@ pub(super) fn id_bytes(digest: &[u8]) -> [u8; 10] {
 }
 
 fn owner_reminder(
-    recorded: &JournalEvent,
+    journal_event: &JournalEvent,
     page: &Page,
     notification: &IncidentNotification<'_>,
     silent_ms: i64,
@@ -134,7 +134,7 @@ fn owner_reminder(
     Delivery {
         page: Some(page.id),
         incident: Some(notification.incident.id),
-        seq: recorded.seq,
-        ..Delivery::waiting(event_delivery_id(recorded, to), to, OWNER_REMINDER, mail, now)
+        seq: journal_event.seq,
+        ..Delivery::waiting(event_delivery_id(journal_event, to), to, OWNER_REMINDER, mail, now)
     }
 }

@@ -44,7 +44,7 @@ pub trait JournalConsumer: Send + Sync + 'static {
 }
 
 /// Derives the delivery id from event and receiver, so that each pair has exactly one.
-pub(crate) fn event_delivery_id(recorded: &JournalEvent, to: Recipient) -> DeliveryId {
+pub(crate) fn event_delivery_id(journal_event: &JournalEvent, to: Recipient) -> DeliveryId {
     let (kind, id) = match to {
         Recipient::Destination(id) => (0, id.to_u128()),
         Recipient::Subscriber(id) => (1, id.to_u128()),
@@ -54,11 +54,11 @@ pub(crate) fn event_delivery_id(recorded: &JournalEvent, to: Recipient) -> Deliv
         Recipient::UnconfirmedDestination(id) => (5, id.to_u128()),
         Recipient::Visitor(id) => (6, id.to_u128()),
     };
-    let hash = Sha256::new().chain_update(recorded.seq.to_be_bytes()).chain_update([kind]);
+    let hash = Sha256::new().chain_update(journal_event.seq.to_be_bytes()).chain_update([kind]);
     let hash = hash.chain_update(id.to_be_bytes()).finalize();
     let mut random = [0; 10];
     random.iter_mut().zip(hash).for_each(|(byte, hashed)| *byte = hashed);
-    DeliveryId::new(recorded.event.at, random)
+    DeliveryId::new(journal_event.event.at, random)
 }
 
 /// Makes a consumer that has never run start with future events, so that nobody is notified about old ones.

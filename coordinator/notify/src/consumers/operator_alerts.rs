@@ -32,17 +32,17 @@ impl JournalConsumer for OperatorAlertConsumer {
 
     fn handle_events(&self, read: &dyn StoreRead, events: &[JournalEvent], now: Timestamp) -> Result<Batch> {
         let mut batch = Batch::new();
-        for recorded in events {
+        for journal_event in events {
             let (by_mail, by_webhook) = (self.by_mail, self.by_webhook);
             if !by_mail && !by_webhook {
                 break;
             }
-            let Some(notification) = operator_notification(recorded, read)? else { continue };
+            let Some(notification) = operator_notification(journal_event, read)? else { continue };
             let (json, mail) = render_operator_alert(&notification, &self.installation);
             let name = notification.problem.event_name();
             if by_webhook {
                 batch.write(operator_delivery(
-                    recorded,
+                    journal_event,
                     Recipient::OperatorWebhook,
                     name,
                     DeliveryMessage::Json(json),
@@ -51,7 +51,7 @@ impl JournalConsumer for OperatorAlertConsumer {
             }
             if by_mail {
                 batch.write(operator_delivery(
-                    recorded,
+                    journal_event,
                     Recipient::OperatorMail,
                     name,
                     DeliveryMessage::Mail(mail),
@@ -64,15 +64,15 @@ impl JournalConsumer for OperatorAlertConsumer {
 }
 
 /// Returns the operator alert of an event, if it has one.
-fn operator_notification(recorded: &JournalEvent, read: &dyn StoreRead) -> Result<Option<OperatorNotification>> {
-    let (problem, has_ended) = match &recorded.event.kind {
+fn operator_notification(journal_event: &JournalEvent, read: &dyn StoreRead) -> Result<Option<OperatorNotification>> {
+    let (problem, has_ended) = match &journal_event.event.kind {
         EventKind::QuarantineChanged(vantage, has_begun, contradictions) => {
             (quarantine_details(*vantage, contradictions, read)?, !has_begun)
         }
         EventKind::OperatorAlert(alert) => (Some(problem_details(&alert.problem, read)?), alert.has_ended),
         _ => return Ok(None),
     };
-    Ok(problem.map(|problem| OperatorNotification { problem, has_ended, at: recorded.event.at }))
+    Ok(problem.map(|problem| OperatorNotification { problem, has_ended, at: journal_event.event.at }))
 }
 
 /// `None` if the operator removed the agent.
@@ -131,13 +131,16 @@ fn agent_name(agent: AgentId, read: &dyn StoreRead) -> Result<String> {
 }
 
 fn operator_delivery(
-    recorded: &JournalEvent,
+    journal_event: &JournalEvent,
     to: Recipient,
     event: &str,
     message: DeliveryMessage,
     now: Timestamp,
 ) -> Delivery {
-    Delivery { seq: recorded.seq, ..Delivery::waiting(event_delivery_id(recorded, to), to, event, message, now) }
+    Delivery {
+        seq: journal_event.seq,
+        ..Delivery::waiting(event_delivery_id(journal_event, to), to, event, message, now)
+    }
 }
 
 #[cfg(test)]

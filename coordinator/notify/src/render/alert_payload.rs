@@ -173,12 +173,12 @@ impl JsonSchema for AlertEventSchema {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::AlertCast;
+    use super::super::tests::AlertFixture;
     use super::*;
 
     fn payload_of(kind: AlertKind) -> Value {
-        let cast = AlertCast { monitor: "Cart \u{2028}\"é\"", ..AlertCast::default() };
-        cast.with_alert(kind, |alert| serde_json::from_slice(&AlertPayload::new(alert).to_json()).unwrap())
+        let fixture = AlertFixture { monitor: "Cart \u{2028}\"é\"", ..AlertFixture::default() };
+        fixture.with_alert(kind, |alert| serde_json::from_slice(&AlertPayload::new(alert).to_json()).unwrap())
     }
 
     #[test]
@@ -251,9 +251,9 @@ mod tests {
     #[test]
     fn only_a_test_alert_has_the_test_field() {
         assert_eq!(payload_of(AlertKind::WentDown).get("test"), None);
-        let cast = AlertCast { is_test: true, ..AlertCast::default() };
+        let fixture = AlertFixture { is_test: true, ..AlertFixture::default() };
         let payload: Value =
-            cast.with_alert(AlertKind::WentDown, |alert| serde_json::to_value(AlertPayload::new(alert)).unwrap());
+            fixture.with_alert(AlertKind::WentDown, |alert| serde_json::to_value(AlertPayload::new(alert)).unwrap());
         assert_eq!(payload["test"], true);
     }
 }

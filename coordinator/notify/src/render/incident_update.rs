@@ -157,9 +157,9 @@ fn mail(notification: &IncidentNotification<'_>, update: Option<&IncidentUpdate>
         IncidentChange::Opened => (messages.incident, HeadingColor::Critical),
         IncidentChange::Updated => (messages.update, HeadingColor::Warning),
         IncidentChange::Resolved => (messages.resolved, HeadingColor::Resolved),
-        IncidentChange::Scheduled => (messages.planned, HeadingColor::Neutral),
-        IncidentChange::Reminder(_) => (messages.soon, HeadingColor::Neutral),
-        IncidentChange::Started => (messages.begins, HeadingColor::Neutral),
+        IncidentChange::Scheduled => (messages.scheduled, HeadingColor::Neutral),
+        IncidentChange::Reminder(_) => (messages.starts_in, HeadingColor::Neutral),
+        IncidentChange::Started => (messages.started, HeadingColor::Neutral),
         IncidentChange::Completed if notification.incident.is_cancelled() => {
             (messages.cancelled, HeadingColor::Neutral)
         }
@@ -221,7 +221,7 @@ fn facts(notification: &IncidentNotification<'_>, language: Language) -> Vec<(&'
         }
     }
     if incident.status.is_closed() {
-        facts.extend(incident.resolved_at.map(|at| (messages.over, time(at))));
+        facts.extend(incident.resolved_at.map(|at| (messages.ended, time(at))));
     }
     facts
 }

@@ -78,7 +78,7 @@ fn link_mail(
     let url = text::single_line(page_url, 300);
     let (title_name, lead_name) = if is_plain_name(&page.name) {
         let name = text::single_line(&page.name, MAX_NAME);
-        let name_and_url = fill(mail_messages::messages(page.language).named, &[&name, &url]);
+        let name_and_url = fill(mail_messages::messages(page.language).name_and_url, &[&name, &url]);
         (name, name_and_url)
     } else {
         (url.clone(), url)

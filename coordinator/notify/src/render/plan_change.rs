@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn the_downgrade_mail_names_what_stops_and_truncates_long_lists() {
-        let hook = (ChannelKind::Webhook, "On call".to_owned(), "Shop".to_owned());
+        let webhook = (ChannelKind::Webhook, "On call".to_owned(), "Shop".to_owned());
         let effects = DowngradeEffects {
-            destinations: vec![hook; MAX_LISTED + 3],
+            destinations: vec![webhook; MAX_LISTED + 3],
             components: vec![("GitHub".to_owned(), "Shop".to_owned())],
             interval_ms: Some(300_000),
             regions: true,

@@ -27,20 +27,20 @@ fn named(name: &str) -> Page {
 
 /// A page, a monitor and a failure reason.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AlertCast<'a> {
+pub(super) struct AlertFixture<'a> {
     pub(super) page: &'a str,
     pub(super) monitor: &'a str,
     pub(super) reason: Option<&'a str>,
     pub(super) is_test: bool,
 }
 
-impl Default for AlertCast<'_> {
+impl Default for AlertFixture<'_> {
     fn default() -> Self {
         Self { page: "Shop", monitor: "Checkout", reason: None, is_test: false }
     }
 }
 
-impl AlertCast<'_> {
+impl AlertFixture<'_> {
     /// Passes an alert of this kind to `write`.
     pub(super) fn with_alert<T>(&self, kind: AlertKind, write: impl FnOnce(&Alert<'_>) -> T) -> T {
         let subject = AlertSubject {
@@ -133,7 +133,7 @@ fn rounds(reason: &Failure) -> Vec<RoundReport> {
 
 #[test]
 fn evidence_is_one_sentence_per_region() {
-    let sentences = AlertCast::default().with_alert(AlertKind::WentDown, |alert| {
+    let sentences = AlertFixture::default().with_alert(AlertKind::WentDown, |alert| {
         let mut rounds = alert.change.evidence.clone();
         alert_evidence::sentences(&rounds, alert.agents)
             .into_iter()
@@ -162,7 +162,7 @@ fn evidence_is_one_sentence_per_region() {
 
 #[test]
 fn a_second_round_with_the_same_result_is_written_as_again() {
-    let sentences = AlertCast { reason: Some("connection refused"), ..AlertCast::default() }.with_alert(
+    let sentences = AlertFixture { reason: Some("connection refused"), ..AlertFixture::default() }.with_alert(
         AlertKind::WentDown,
         |alert| {
             let mut rounds = alert.change.evidence.clone();
@@ -199,7 +199,7 @@ fn times_have_a_zone_and_durations_two_units() {
 
 #[test]
 fn an_alert_mail_has_reason_time_and_check_results() {
-    let mail = AlertCast::default().mail(AlertKind::WentDown);
+    let mail = AlertFixture::default().mail(AlertKind::WentDown);
     assert_eq!(mail.subject, "Down: Checkout (Shop)");
     assert_eq!(
         mail.text,
@@ -226,17 +226,17 @@ fn an_alert_mail_has_reason_time_and_check_results() {
     for markup in ["<img", "<link", "src=", "url(", "<script", "@import"] {
         assert!(!mail.html.contains(markup), "{markup} would load a resource");
     }
-    let titles = AlertKind::ALL.map(|kind| AlertCast::default().mail(kind).subject);
+    let titles = AlertKind::ALL.map(|kind| AlertFixture::default().mail(kind).subject);
     let expected = ["Down", "Still down", "Recovered", "Slow", "Back to normal"];
     assert_eq!(titles, expected.map(|title| format!("{title}: Checkout (Shop)")));
-    let test = AlertCast { is_test: true, ..AlertCast::default() }.mail(AlertKind::WentDown);
+    let test = AlertFixture { is_test: true, ..AlertFixture::default() }.mail(AlertKind::WentDown);
     assert_eq!(test.subject, "[Test] Down: Checkout (Shop)");
     assert!(test.text.contains("Nothing happened"));
 }
 
 #[test]
 fn a_subscribers_mail_ends_with_the_unsubscribe_link() {
-    let mail = AlertCast { page: "A <b>", ..AlertCast::default() }.mail(AlertKind::Recovered);
+    let mail = AlertFixture { page: "A <b>", ..AlertFixture::default() }.mail(AlertKind::Recovered);
     let mail = mail::with_unsubscribe(&mail, &named("A <b>"), "https://s.example/u?a=1&b=2");
     assert!(
         mail.text
@@ -249,8 +249,8 @@ fn a_subscribers_mail_ends_with_the_unsubscribe_link() {
 
 #[test]
 fn each_channels_body_has_the_documented_format() {
-    let cast = AlertCast::default();
-    let body_for = |channel| cast.json(channel, AlertKind::WentDown);
+    let fixture = AlertFixture::default();
+    let body_for = |channel| fixture.json(channel, AlertKind::WentDown);
     let slack = body_for(ChannelKind::Slack);
     assert_eq!((&slack["text"], &slack["mrkdwn"]), (&json!("Down: Checkout (Shop)"), &json!(false)));
     assert_eq!(slack["attachments"][0]["fallback"], "Down: Checkout (Shop)");
@@ -282,8 +282,8 @@ fn each_channels_body_has_the_documented_format() {
 
 #[test]
 fn a_recovery_resolves_the_same_pagerduty_incident() {
-    let cast = AlertCast::default();
-    let body_for = |kind| cast.json(ChannelKind::PagerDuty, kind);
+    let fixture = AlertFixture::default();
+    let body_for = |kind| fixture.json(ChannelKind::PagerDuty, kind);
     let opened = [AlertKind::WentDown, AlertKind::StillDown].map(|kind| body_for(kind)["dedup_key"].clone());
     assert_eq!(opened[0], opened[1]);
     let slow = body_for(AlertKind::WentSlow);
@@ -295,7 +295,7 @@ fn a_recovery_resolves_the_same_pagerduty_incident() {
     assert_eq!(recovered[pagerduty::FOLLOW_UP_FIELD], expected, "the end of an outage also ends slowness");
     let normal = body_for(AlertKind::BackToNormal);
     assert_eq!((&normal["event_action"], &normal["dedup_key"]), (&json!("resolve"), &slow["dedup_key"]));
-    let test = AlertCast { is_test: true, ..cast }.json(ChannelKind::PagerDuty, AlertKind::WentDown);
+    let test = AlertFixture { is_test: true, ..fixture }.json(ChannelKind::PagerDuty, AlertKind::WentDown);
     assert_ne!(test["dedup_key"], opened[0], "a test affects no incident");
 }
 
@@ -304,8 +304,8 @@ fn chat_messages_about_the_start_and_end_of_flapping() {
     let at = Timestamp::from_millis;
     let flapping = Flapping { since: at(1_000), changes: 3 };
     let body = |kind| {
-        let rendered =
-            AlertCast::default().with_alert(kind, |alert| super::render_flapping(ChannelKind::Ntfy, alert, flapping));
+        let rendered = AlertFixture::default()
+            .with_alert(kind, |alert| super::render_flapping(ChannelKind::Ntfy, alert, flapping));
         let DeliveryMessage::Json(json) = rendered else { panic!("{rendered:?}") };
         serde_json::from_slice::<Value>(&json).unwrap()
     };
@@ -324,7 +324,7 @@ fn chat_messages_about_the_start_and_end_of_flapping() {
         (Aspect::Speed, true, "Stopped flapping, now slow", "slow since"),
     ] {
         let end = FlappingEnd { aspect, flapping, last_change: at(9_000), is_bad };
-        let rendered = AlertCast::default().with_alert(AlertKind::Recovered, |alert| {
+        let rendered = AlertFixture::default().with_alert(AlertKind::Recovered, |alert| {
             super::render_stable(ChannelKind::Slack, alert.subject, &end, alert.at, alert.zone)
         });
         let DeliveryMessage::Json(json) = rendered else { panic!("{rendered:?}") };

@@ -19,7 +19,7 @@ pub(crate) struct AccessContext {
 }
 
 /// A sign-in page.
-#[template_file("public/door.html")]
+#[template_file("public/access.html")]
 #[derive(Debug, Clone)]
 pub(crate) struct AccessPage {
     base: String,
@@ -78,7 +78,7 @@ impl AccessPage {
 
     /// Email form after an invalid address.
     pub(crate) fn wrong_email(context: &AccessContext, to: &str, submitted: &str) -> Self {
-        Self::email_with(context, to, submitted).with_error(context.messages.fault_email)
+        Self::email_with(context, to, submitted).with_error(context.messages.invalid_email)
     }
 
     /// Confirmation that a mail may have been sent.
@@ -108,7 +108,7 @@ impl AccessPage {
     /// Too many attempts.
     pub(crate) fn too_many_attempts(context: &AccessContext, seconds: u32) -> Self {
         let page = Self::new(context, context.messages.too_many_attempts, context.messages.too_many_attempts_lead);
-        page.with_error(&fill(context.messages.again_in, &[&seconds.to_string()]))
+        page.with_error(&fill(context.messages.retry_in, &[&seconds.to_string()]))
     }
 
     /// "Not found" page for an unknown address; `base` is the path prefix of assets.

@@ -91,12 +91,12 @@ impl EmbedPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::feeds::tests::{NASTY, page_with_text};
+    use crate::views::feeds::tests::{HOSTILE_TEXTS, page_with_text};
     use crate::views::render;
 
     #[test]
     fn the_embedded_page_shows_all_texts_escaped() {
-        for text in NASTY {
+        for text in HOSTILE_TEXTS {
             let page_view = page_with_text(text);
             let html = render(&EmbedPage::new(&page_view, "/p/northwind", "https://x.example", Theme::Dark)).unwrap();
             let html = String::from_utf8(html).unwrap();

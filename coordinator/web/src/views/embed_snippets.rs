@@ -80,7 +80,7 @@ fn escape_attribute(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::feeds::tests::NASTY;
+    use crate::views::feeds::tests::HOSTILE_TEXTS;
     use crate::views::render;
     use crate::views::tests::{ADDRESS, NOW, page};
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn names_are_escaped_on_the_page_and_in_snippets() {
-        for name in NASTY {
+        for name in HOSTILE_TEXTS {
             let named_page = Page { name: (*name).to_owned(), ..page() };
             let text = rendered(&named_page, &[(MonitorId::from_u128(1), (*name).to_owned())]);
             for markup in ["<b>", "<script>", " style=", "<!ENTITY"] {

@@ -80,7 +80,7 @@ impl PageFrame {
     /// Zones of times and days: the visitor's zone for times, which the script fills in, and the page's for
     /// days.
     pub(super) fn time_zone_note(&self) -> String {
-        fill(self.t.times_own, &["{0}", self.zone])
+        fill(self.t.times_local, &["{0}", self.zone])
     }
 
     /// Fills one value into a text.

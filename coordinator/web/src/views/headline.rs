@@ -40,7 +40,7 @@ impl Headline {
         let lead = match (&checked, &regions) {
             (Some(_), _) if is_stale => format!("{} ", messages.last_checked),
             (Some(_), Some(regions)) => fill(messages.checked_from, &[regions]) + messages.locale().comma(),
-            (Some(_), None) => format!("{} ", messages.last_data),
+            (Some(_), None) => format!("{} ", messages.last_data_received),
             (None, _) if is_stale => String::new(),
             (None, _) => messages.nothing_checked.to_owned(),
         };
@@ -239,7 +239,7 @@ fn text(
                 .map(|it| it.incident.title.clone())
                 .collect();
             if !names.is_empty() {
-                sentences.push(fill(messages.names_under_way, &[&messages.locale().list(&names)]));
+                sentences.push(fill(messages.windows_in_progress, &[&messages.locale().list(&names)]));
             }
         }
         HeadlineStatus::Known(Indicator::Partial | Indicator::Degraded) => {

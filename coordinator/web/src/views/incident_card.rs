@@ -156,7 +156,7 @@ fn time_change(incident: &Incident, phase: CardPhase, locale: PageLocale) -> Opt
     let is_reported = incident.updates.iter().any(|update| update.status == IncidentStatus::Completed.name());
     let (status, at, text) = match phase {
         CardPhase::Planned => return None,
-        CardPhase::InProgress => (messages.under_way, incident.started_at, messages.has_begun),
+        CardPhase::InProgress => (messages.in_progress, incident.started_at, messages.has_begun),
         CardPhase::Closed if is_reported => return None,
         CardPhase::Closed => {
             let (status, text) =
@@ -207,7 +207,7 @@ fn class(incident: &Incident) -> &'static str {
 fn kind(incident: &Incident, phase: CardPhase, messages: &'static PageMessages) -> &'static str {
     match (incident.kind, phase, incident.impact) {
         (IncidentKind::Maintenance, CardPhase::Closed, _) if incident.is_cancelled() => messages.kind_cancelled,
-        (IncidentKind::Maintenance, CardPhase::Closed, _) => messages.kind_done,
+        (IncidentKind::Maintenance, CardPhase::Closed, _) => messages.kind_completed,
         (IncidentKind::Maintenance, CardPhase::InProgress, _) => messages.kind_running,
         (IncidentKind::Maintenance, CardPhase::Planned, _) => messages.kind_planned,
         (IncidentKind::Incident, CardPhase::Closed, _) => messages.locale().status(IncidentStatus::Resolved),

@@ -247,7 +247,7 @@ mod tests {
     use pulldown_cmark::{Event, Parser, Tag};
 
     use super::*;
-    use crate::views::feeds::tests::{NASTY, page_with_text};
+    use crate::views::feeds::tests::{HOSTILE_TEXTS, page_with_text};
     use crate::views::tests::{NOW, page_view};
 
     /// Link texts as parsed by a Markdown reader, and true if it found raw HTML.
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn names_and_titles_are_read_back_from_markdown() {
-        for text in NASTY {
+        for text in HOSTILE_TEXTS {
             let mut page_view = page_with_text(text);
             for incident_view in
                 page_view.incidents.iter_mut().chain(&mut page_view.maintenance).chain(&mut page_view.past_incidents)

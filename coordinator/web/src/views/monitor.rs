@@ -91,7 +91,7 @@ impl MonitorRow {
         match (&self.chart, self.region_bars.is_empty(), &self.budget) {
             (Some(_), true, _) => Some(messages.response_time),
             (Some(_), false, _) => Some(messages.regions_and_time),
-            (None, false, _) => Some(messages.regions_alone),
+            (None, false, _) => Some(messages.regions_only),
             (None, true, Some(_)) => Some(messages.budget),
             (None, true, None) => None,
         }
@@ -213,7 +213,7 @@ fn outage_row(outage: &Outage, locale: PageLocale, now: Timestamp) -> OutageRow 
     let messages = locale.messages;
     let mut reason = match &outage.reason {
         Some(failure) => messages.locale().failure_text(failure),
-        None => messages.not_known.to_owned(),
+        None => messages.unknown_reason.to_owned(),
     };
     if let Some(regions) = outage.regions {
         reason = fill(messages.reason_from, &[&reason, &messages.locale().regions(regions)]);

@@ -160,7 +160,7 @@ impl SubscriptionPage {
             SubscriptionStep::EditSubscription { is_new: true, .. } => messages.form_confirm,
             SubscriptionStep::EditSubscription { is_new: false, .. } => messages.form_choose,
             SubscriptionStep::Confirmed { .. } => messages.form_done,
-            SubscriptionStep::Unsubscribe { .. } => messages.form_leave,
+            SubscriptionStep::Unsubscribe { .. } => messages.form_unsubscribe,
             SubscriptionStep::Unsubscribed => messages.form_unsubscribed,
             SubscriptionStep::InvalidLink | SubscriptionStep::InvalidAlertLink => messages.form_invalid_link,
             SubscriptionStep::ConfirmAlerts { .. } => messages.form_alerts,

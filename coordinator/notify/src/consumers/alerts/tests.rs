@@ -189,14 +189,16 @@ async fn events_without_alert_or_with_a_deleted_subject_create_no_delivery() {
 
 #[test]
 fn a_delivery_id_is_derived_from_event_and_receiver_and_sorts_by_time() {
-    let recorded = |seq, at_ms| JournalEvent { seq, event: alert_event(AlertKind::WentDown, 1, at_ms) };
+    let journal_event = |seq, at_ms| JournalEvent { seq, event: alert_event(AlertKind::WentDown, 1, at_ms) };
     let to = |n| Recipient::Destination(DestinationId::from_u128(n));
-    let id = event_delivery_id(&recorded(7, 40_000), to(1));
-    assert_eq!(id, event_delivery_id(&recorded(7, 40_000), to(1)));
-    for other in [event_delivery_id(&recorded(8, 40_000), to(1)), event_delivery_id(&recorded(7, 40_000), to(2))] {
+    let id = event_delivery_id(&journal_event(7, 40_000), to(1));
+    assert_eq!(id, event_delivery_id(&journal_event(7, 40_000), to(1)));
+    for other in
+        [event_delivery_id(&journal_event(8, 40_000), to(1)), event_delivery_id(&journal_event(7, 40_000), to(2))]
+    {
         assert_ne!(id, other);
     }
-    assert!(id < event_delivery_id(&recorded(1, 40_001), to(1)));
+    assert!(id < event_delivery_id(&journal_event(1, 40_001), to(1)));
 }
 
 #[tokio::test]

@@ -112,11 +112,11 @@ impl IncidentBench {
 
 fn incident_events(store: &Store) -> Vec<parallax_core::incident::IncidentEvent> {
     let events = store.reader().events_after(0, 9999).unwrap();
-    let event = |recorded: JournalEvent| match recorded.event.kind {
+    let incident_event = |journal_event: JournalEvent| match journal_event.event.kind {
         EventKind::Incident(event) => Some(event),
         _ => None,
     };
-    events.into_iter().filter_map(event).collect()
+    events.into_iter().filter_map(incident_event).collect()
 }
 
 #[tokio::test]
@@ -290,8 +290,8 @@ async fn a_flapping_monitor_has_one_incident_until_stable_however_events_are_bat
             events.push(event);
         }
         let end = at(11) + STABLE_AFTER;
-        let steady = flaps.end(end).unwrap();
-        events.push(Event { at: end, ..event(0, 1, EventKind::FlappingEnded(steady)) });
+        let flapping_end = flaps.end(end).unwrap();
+        events.push(Event { at: end, ..event(0, 1, EventKind::FlappingEnded(flapping_end)) });
         let last = events.pop().unwrap();
         if at_once {
             bench.commit_events(events).await;

@@ -41,12 +41,12 @@ fn hostile() -> Vec<String> {
 #[test]
 fn hostile_text_is_escaped_in_every_chat() {
     for text in hostile() {
-        let cast = AlertCast { page: &text, monitor: &text, reason: Some(&text), is_test: false };
+        let fixture = AlertFixture { page: &text, monitor: &text, reason: Some(&text), is_test: false };
         for (channel, kind) in ChannelKind::ALL.into_iter().flat_map(|c| AlertKind::ALL.map(|k| (c, k))) {
             if matches!(channel, ChannelKind::Email | ChannelKind::Webhook) {
                 continue;
             }
-            let body = cast.json(channel, kind);
+            let body = fixture.json(channel, kind);
             let mut found = Vec::new();
             texts(&body, "", &mut found);
             for (path, output) in found {
@@ -109,10 +109,10 @@ fn assert_only_our_tags(text: &str, at: &str) {
 #[test]
 fn hostile_text_is_escaped_in_mails() {
     for text in hostile() {
-        let cast = AlertCast { page: &text, monitor: &text, reason: Some(&text), is_test: false };
-        let usual = AlertCast { reason: Some("x"), ..AlertCast::default() };
+        let fixture = AlertFixture { page: &text, monitor: &text, reason: Some(&text), is_test: false };
+        let usual = AlertFixture { reason: Some("x"), ..AlertFixture::default() };
         for kind in AlertKind::ALL {
-            let mail = mail::with_unsubscribe(&cast.mail(kind), &named(&text), "https://s.example/u");
+            let mail = mail::with_unsubscribe(&fixture.mail(kind), &named(&text), "https://s.example/u");
             let at = format!("{text:?}: {mail:?}");
             assert!(!mail.subject.contains(char::is_control) && mail.subject.chars().count() <= 200, "{at}");
             assert!(mail.html.len() + mail.text.len() < 40_000, "{at}");
@@ -129,7 +129,8 @@ fn hostile_text_is_escaped_in_mails() {
 #[test]
 fn a_webhook_has_hostile_text_unchanged() {
     for text in hostile() {
-        let body = AlertCast { monitor: &text, ..AlertCast::default() }.json(ChannelKind::Webhook, AlertKind::WentDown);
+        let body =
+            AlertFixture { monitor: &text, ..AlertFixture::default() }.json(ChannelKind::Webhook, AlertKind::WentDown);
         assert_eq!(body["monitor"], text.as_str());
     }
 }

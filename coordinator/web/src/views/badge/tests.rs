@@ -3,7 +3,7 @@
 use parallax_core::event::MonitorStatus;
 
 use super::*;
-use crate::views::feeds::tests::NASTY;
+use crate::views::feeds::tests::HOSTILE_TEXTS;
 use crate::views::tests::{monitor_view, page_view};
 
 fn luminance(color: &str) -> f64 {
@@ -74,7 +74,7 @@ fn a_response_time_is_colored_only_with_current_data() {
 #[test]
 fn any_label_is_read_back_unchanged_from_the_badge() {
     let badge_data = BadgeData::from_page(&page_view());
-    for text in NASTY {
+    for text in HOSTILE_TEXTS {
         let clean = sanitize(text);
         for style in [BadgeStyle::Flat, BadgeStyle::Square, BadgeStyle::Large] {
             let badge = Badge::of(badge_data.values(None).unwrap(), BadgeMetric::Status, Some((*text).to_owned()));

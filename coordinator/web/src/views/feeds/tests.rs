@@ -21,7 +21,7 @@ const ADDRESS: &str = "https://northwind.pages.example";
 const OWN: &str = "https://northwind.pages.example/t/token/feed";
 
 /// Texts that break one format or another.
-pub(crate) const NASTY: &[&str] = &[
+pub(crate) const HOSTILE_TEXTS: &[&str] = &[
     "Errors & <b>delays</b> ]]> \"quoted\" 'text'",
     "a, b; c \\ d \\n e: f",
     "\u{202e}desrever\u{202c} \u{200f}\u{5e9}\u{5dc}\u{5d5}\u{5dd}",
@@ -183,7 +183,7 @@ fn long_incidents_keep_the_newest_updates_within_the_limit() {
 #[test]
 fn any_text_is_read_back_from_each_format() {
     let long = "\u{e4}\u{1f680}, ".repeat(1000);
-    for text in NASTY.iter().copied().chain([long.as_str()]) {
+    for text in HOSTILE_TEXTS.iter().copied().chain([long.as_str()]) {
         let page_view = page_with_text(text);
         let all = incident_views(&page_view);
         let summary = document(StatuspageDocument::Summary, &page_view);
