@@ -92,7 +92,7 @@ fn parcel(number: u128, to: &str, subject: &str) -> OutgoingMail {
         thread_id: None,
         list_id: None,
         to: to.to_owned(),
-        mail: mail(subject),
+        content: mail(subject),
         unsubscribe_url: None,
     }
 }

@@ -12,14 +12,14 @@ use parallax_core::catalogue;
 use parallax_core::page::branding::Language;
 
 catalogue! {
-    /// A catalogue. In a `*_lead`, the placeholder is the page, `named` by name and URL; in `subject`, the
+    /// A catalogue. In a `*_lead`, the placeholder is the page by `name_and_url`; in `subject`, the
     /// placeholders are the event, a title and the page's name.
     #[derive(Debug, PartialEq, Eq)]
     pub struct MailMessages {}
     pub texts {
-        subject, fact, incident, update, resolved, planned, soon, begins, completed, cancelled, status, affected,
-        impact, since, from, to, over, open, subscribed, unsubscribe, named, confirm, confirm_lead,
-        confirm_link, confirm_note, alerts, alerts_lead, alerts_link, alerts_note, sign_in,
+        subject, fact, incident, update, resolved, scheduled, starts_in, started, completed, cancelled, status,
+        affected, impact, since, from, to, ended, open, subscribed, unsubscribe, name_and_url, confirm,
+        confirm_lead, confirm_link, confirm_note, alerts, alerts_lead, alerts_link, alerts_note, sign_in,
         sign_in_lead, sign_in_once, sign_in_link, sign_in_note,
     }
 }
@@ -41,13 +41,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_catalogue_has_every_word_with_the_same_placeholders() {
-        let holes = |text: &str| ["{0}", "{1}", "{2}"].map(|hole| text.matches(hole).count());
+    fn every_catalogue_has_all_texts_with_the_same_placeholders() {
+        let placeholder_counts =
+            |text: &str| ["{0}", "{1}", "{2}"].map(|placeholder| text.matches(placeholder).count());
         let english = messages(Language::En).entries();
         for language in Language::ALL {
-            for ((name, ours), (_, theirs)) in english.iter().zip(messages(language).entries()) {
-                assert_eq!(holes(ours), holes(theirs), "{language:?} {name}");
-                assert!(!theirs.trim().is_empty() && !theirs.contains(['<', '>']), "{language:?} {name}");
+            for ((name, english_text), (_, translated)) in english.iter().zip(messages(language).entries()) {
+                assert_eq!(placeholder_counts(english_text), placeholder_counts(translated), "{language:?} {name}");
+                assert!(!translated.trim().is_empty() && !translated.contains(['<', '>']), "{language:?} {name}");
             }
         }
     }

@@ -27,38 +27,38 @@ catalogue! {
     }
     pub texts {
         skip, theme, theme_label, theme_system, theme_page, theme_light, theme_dark, support, get_updates,
-        mail_about, subscribe, mail_hint, more_ways, times_in, times_own, status, history, last_update,
-        monitored_by, title, last_updated, last_checked, checked_from, just_now, last_data, nothing_checked,
+        email_about, subscribe, mail_hint, more_options, times_in, times_local, status, history, last_update,
+        monitored_by, title, last_updated, last_checked, checked_from, just_now, last_data_received, nothing_checked,
         open_label, working, slow, short_outage, outage, maintenance, no_data, time_shown, services, over,
-        since_day, regions_and_time, regions_alone, budget, no_monitors, past, past_window, resolved_after,
+        since_day, regions_and_time, regions_only, budget, no_monitors, past, past_window, resolved_after,
         past_ongoing, no_incidents, earlier, table, response_times, table_from, automatic, more_updates, to,
         lasting, not_checked_now, since, outages, no_outages, began, lasted, reason, so_far, bars_as_list, back,
         postmortem, months_label, no_incidents_in, history_of, stale_title, stale_text, all_unknown,
-        all_operational, known_operational, some_slow, some_down, all_down, in_maintenance_now, names_under_way,
+        all_operational, known_operational, some_slow, some_down, all_down, in_maintenance_now, windows_in_progress,
         is_down, is_down_from, are_down, many_down, is_slow, is_slow_from, are_slow, many_slow, others_down,
         more_is_slow, more_are_slow, others_working, has_no_data, have_no_data, state_paused, state_maintenance,
         state_no_data, state_was_up, state_was_slow, state_was_down, state_up, state_slow, state_slow_from,
-        state_down, state_down_from, budget_spent, budget_left, not_known, reason_from, range_day, range_week,
+        state_down, state_down_from, budget_spent, budget_left, unknown_reason, reason_from, range_day, range_week,
         range_month, range_quarter, ago_day, ago_week, ago_month, ago_half, ago_quarter, now, today, hourly,
-        six_hourly, daily, down_for, down_now, region_down, uptime_over, uptime_since, span, kind_done,
+        six_hourly, daily, down_for, down_now, region_down, uptime_over, uptime_since, span, kind_completed,
         kind_cancelled, kind_running, kind_planned, kind_notice, was_degraded, was_partial, was_major,
-        under_way, has_begun, ends_in, repeats_weekly, repeats_monthly, later, more_later, response_time,
+        in_progress, has_begun, ends_in, repeats_weekly, repeats_monthly, later, more_later, response_time,
         chart_title, chart_mean, chart_soon, chart_summary, slow_above, slow_beyond, figures, under_minute,
         short_minutes, short_hours, one_region, regions, one_incident, incidents, form_mail_sent,
-        form_challenge_sent, form_confirm, form_choose, form_done, form_leave, form_unsubscribed,
+        form_challenge_sent, form_confirm, form_choose, form_done, form_unsubscribe, form_unsubscribed,
         form_invalid_link, form_alerts, form_stop, form_stopped, form_too_many, about, about_selected,
         about_all, email, by_webhook, address, webhook_hint, mail_sent_text, challenge_sent_text,
         challenge_shown_once, secret_label, manage_label, unsubscribe_label, this_link, updates_to,
         confirm_subscription, save, unsubscribe, confirmed_text, manage_subscription, no_more, change_instead,
         unsubscribed_text, invalid_link_text, subscribe_again, alerts_text, confirm_alerts, alerts_go_to,
-        alerts_end, stopped_text, alerts_late, retry, sentence_end, feed, calendar, badge, embed, embed_lead,
+        alerts_end, stopped_text, alerts_link_expired, retry, sentence_end, feed, calendar, badge, embed, embed_lead,
         embed_private, badge_of_service, badge_parameters, frame, frame_lead, widget, widget_lead,
         programs_badge, programs_summary, copy, copied, sign_out, programs, programs_text, programs_maintenance,
         programs_status, password_title, password_lead, password, continue_button, wrong_password,
         sign_in_title, sign_in_lead, send_link, sign_in_sent_lead, other_address, sign_in_button_lead,
         other_browser_title, other_browser_lead, request_link_here, expired_link_lead, new_link,
-        too_many_attempts, too_many_attempts_lead, again_in, feed_title, feed_about, calendar_name,
-        calendar_cancelled, affected, fault_email, fault_url, fault_monitors, fault_full, widget_label,
+        too_many_attempts, too_many_attempts_lead, retry_in, feed_title, feed_about, calendar_name,
+        calendar_cancelled, affected, invalid_email, invalid_url, invalid_monitors, page_full, widget_label,
         widget_see, widget_dismiss, form_not_found, not_found_text, to_status,
     }
 }
@@ -103,13 +103,13 @@ impl PageMessages {
     }
 
     /// Message for an invalid form field. Visitors get a text per field; the detailed rules are for programs.
-    pub fn field_error(&self, refusal: &FieldError) -> String {
-        match refusal.field.as_str() {
-            "email" => self.fault_email.to_owned(),
-            "url" => self.fault_url.to_owned(),
-            "monitors" => self.fault_monitors.to_owned(),
-            "page" => self.fault_full.to_owned(),
-            _ => refusal.to_string(),
+    pub fn field_error(&self, error: &FieldError) -> String {
+        match error.field.as_str() {
+            "email" => self.invalid_email.to_owned(),
+            "url" => self.invalid_url.to_owned(),
+            "monitors" => self.invalid_monitors.to_owned(),
+            "page" => self.page_full.to_owned(),
+            _ => error.to_string(),
         }
     }
 }
@@ -125,15 +125,15 @@ mod tests {
     }
 
     #[test]
-    fn every_catalogue_has_every_word_with_the_same_placeholders() {
+    fn every_catalogue_has_all_texts_with_the_same_placeholders() {
         let english = messages(Language::En).entries();
         for language in Language::ALL {
             let catalogue = messages(language);
             assert_eq!(catalogue.language, language);
-            for ((name, ours), (_, theirs)) in english.iter().zip(catalogue.entries()) {
-                assert!(!theirs.trim().is_empty(), "{language:?} {name}");
-                assert_eq!(placeholders(ours), placeholders(theirs), "{language:?} {name}");
-                assert!(!theirs.contains(['<', '>']), "{language:?} {name}: texts contain no markup");
+            for ((name, english_text), (_, text)) in english.iter().zip(catalogue.entries()) {
+                assert!(!text.trim().is_empty(), "{language:?} {name}");
+                assert_eq!(placeholders(english_text), placeholders(text), "{language:?} {name}");
+                assert!(!text.contains(['<', '>']), "{language:?} {name}: texts contain no markup");
             }
         }
     }
@@ -142,8 +142,12 @@ mod tests {
     fn catalogues_differ_from_the_english_one() {
         let english = messages(Language::En).entries();
         for language in Language::ALL.into_iter().skip(1) {
-            let theirs = messages(language).entries();
-            let same = english.iter().zip(&theirs).filter(|(ours, theirs)| ours.1 == theirs.1).count();
+            let translated = messages(language).entries();
+            let same = english
+                .iter()
+                .zip(&translated)
+                .filter(|(english_text, translated)| english_text.1 == translated.1)
+                .count();
             assert!(same * 8 < english.len(), "{language:?}: {same} of {}", english.len());
         }
     }

@@ -7,23 +7,23 @@ use parallax_store::JournalEvent;
 use tracing::info;
 
 /// Logs a notifiable event, once, when the alert consumer has passed it.
-pub(super) fn log_event(recorded: &JournalEvent) {
-    let event = &recorded.event;
+pub(super) fn log_event(journal_event: &JournalEvent) {
+    let event = &journal_event.event;
     let page = event.page.map(tracing::field::display);
     let monitor = event.monitor.map(tracing::field::display);
     match &event.kind {
         EventKind::StatusChanged(change) => {
-            let Some(said) = alert_text(change) else { return };
+            let Some(text) = alert_text(change) else { return };
             let since = tracing::field::display(change.since);
             let reason = change.reason.as_ref().map(tracing::field::display);
             let seconds = change.duration_ms.map(|ms| ms / 1000);
             let regions = regions(change.down_from);
-            info!(page, monitor, since, regions, reason, seconds, "{said}");
+            info!(page, monitor, since, regions, reason, seconds, "{text}");
         }
         EventKind::FlappingEnded(_) => info!(page, monitor, "monitor is stable again"),
-        EventKind::Incident(told) => {
-            let Some(said) = incident_text(told) else { return };
-            info!(page, incident = %told.incident, "{said}");
+        EventKind::Incident(incident_event) => {
+            let Some(text) = incident_text(incident_event) else { return };
+            info!(page, incident = %incident_event.incident, "{text}");
         }
         _ => {}
     }
@@ -45,8 +45,8 @@ fn regions(down_from: Option<RegionSet>) -> Option<String> {
     down_from.map(|regions| regions.iter().map(|region| region.name()).collect::<Vec<_>>().join(","))
 }
 
-fn incident_text(told: &IncidentEvent) -> Option<&'static str> {
-    match told.change {
+fn incident_text(event: &IncidentEvent) -> Option<&'static str> {
+    match event.change {
         IncidentChange::Opened => Some("incident opened"),
         IncidentChange::Resolved => Some("incident resolved"),
         _ => None,

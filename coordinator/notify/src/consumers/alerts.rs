@@ -25,7 +25,7 @@ use crate::render::{self, AgentLabel, Alert};
 
 /// Event names of the chat messages about flapping.
 const FLAPPING: &str = "flapping";
-const STEADY: &str = "steady";
+const STABLE: &str = "steady";
 
 /// Journal consumer that creates alerts.
 #[derive(Debug)]
@@ -50,14 +50,14 @@ impl AlertConsumer {
 
     fn subject(
         &self,
-        hearing: &PageDestinations,
-        recorded: &JournalEvent,
+        destinations: &PageDestinations,
+        journal_event: &JournalEvent,
         read: &dyn StoreRead,
     ) -> Result<Option<AlertSubject>> {
-        let Some(monitor) = recorded.event.monitor else { return Ok(None) };
-        let url = || hearing.page.address(&self.base_url, self.root_domain.as_deref());
+        let Some(monitor) = journal_event.event.monitor else { return Ok(None) };
+        let url = || destinations.page.address(&self.base_url, self.root_domain.as_deref());
         let monitor = read.monitor(monitor)?;
-        Ok(monitor.map(|monitor| AlertSubject::for_monitor(&hearing.page, url(), &monitor.value)))
+        Ok(monitor.map(|monitor| AlertSubject::for_monitor(&destinations.page, url(), &monitor.value)))
     }
 }
 
@@ -68,45 +68,45 @@ impl JournalConsumer for AlertConsumer {
         let mut batch = Batch::new();
         let mut pages: BTreeMap<PageId, Option<PageDestinations>> = BTreeMap::new();
         let mut names = AgentNameCache::default();
-        let nobody = BTreeMap::new();
-        for recorded in events {
-            if let Some(delivery) = unjudged::unjudged_delivery(recorded, read, now)? {
+        let no_agents = BTreeMap::new();
+        for journal_event in events {
+            if let Some(delivery) = unjudged::unjudged_delivery(journal_event, read, now)? {
                 batch.write(delivery);
             }
-            let (Some(what), Some(page)) = (AlertTrigger::from_event(recorded), recorded.event.page) else {
+            let (Some(trigger), Some(page)) = (AlertTrigger::from_event(journal_event), journal_event.event.page)
+            else {
                 continue;
             };
-            let hearing = match pages.entry(page) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(PageDestinations::load(read, page)?),
+            let page_destinations = match pages.entry(page) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => entry.insert(PageDestinations::load(read, page)?),
             };
-            let Some(hearing) = hearing else { continue };
-            let Some(subject) = self.subject(hearing, recorded, read)? else { continue };
-            let heard = |it| Some((it, what.for_destination(it, subject.monitor_id)?));
-            let hearers: Vec<(&Destination, DestinationAlert<'_>)> =
-                hearing.destinations.iter().filter_map(heard).collect();
-            if hearers.is_empty() {
+            let Some(page_destinations) = page_destinations else { continue };
+            let Some(subject) = self.subject(page_destinations, journal_event, read)? else { continue };
+            let with_alert = |it| Some((it, trigger.for_destination(it, subject.monitor_id)?));
+            let receivers: Vec<(&Destination, DestinationAlert<'_>)> =
+                page_destinations.destinations.iter().filter_map(with_alert).collect();
+            if receivers.is_empty() {
                 continue;
             }
-            let (at, zone) = (recorded.event.at, hearing.page.timezone);
-            let places = match what {
-                AlertTrigger::Change(_, change) => names.for_change(change, hearing.page.account, read)?,
-                AlertTrigger::Steady(_) => &nobody,
+            let (at, zone) = (journal_event.event.at, page_destinations.page.timezone);
+            let agents = match trigger {
+                AlertTrigger::Change(_, change) => names.for_change(change, page_destinations.page.account, read)?,
+                AlertTrigger::Stable(_) => &no_agents,
             };
-            let news =
-                |kind, change| Alert { kind, subject: &subject, change, at, zone, agents: places, is_test: false };
+            let alert_of = |kind, change| Alert { kind, subject: &subject, change, at, zone, agents, is_test: false };
             // One message per channel, however many destinations use it.
-            let mut letters: BTreeMap<ChannelKind, DeliveryMessage> = BTreeMap::new();
-            for (destination, heard) in hearers {
+            let mut messages: BTreeMap<ChannelKind, DeliveryMessage> = BTreeMap::new();
+            for (destination, alert) in receivers {
                 let channel = destination.channel.kind();
-                let letter = letters.entry(channel).or_insert_with(|| match heard {
-                    DestinationAlert::Alert(kind, change) => render::render_alert(channel, &news(kind, change)),
+                let message = messages.entry(channel).or_insert_with(|| match alert {
+                    DestinationAlert::Alert(kind, change) => render::render_alert(channel, &alert_of(kind, change)),
                     DestinationAlert::Flapping(kind, change, flapping) => {
-                        render::render_flapping(channel, &news(kind, change), flapping)
+                        render::render_flapping(channel, &alert_of(kind, change), flapping)
                     }
-                    DestinationAlert::Steady(steady) => render::render_stable(channel, &subject, steady, at, zone),
+                    DestinationAlert::Stable(end) => render::render_stable(channel, &subject, end, at, zone),
                 });
-                batch.write(alert_delivery(recorded, &subject, heard, destination, letter.clone(), now));
+                batch.write(alert_delivery(journal_event, &subject, alert, destination, message.clone(), now));
             }
         }
         Ok(batch)
@@ -114,10 +114,10 @@ impl JournalConsumer for AlertConsumer {
 
     fn on_committed(&self, events: &[JournalEvent]) {
         events.iter().for_each(alert_log::log_event);
-        for told in events.iter().filter_map(AlertTrigger::from_event) {
-            let AlertTrigger::Change(kind, _) = told else { continue };
-            let of_kind = AlertKind::ALL.iter().zip(&self.counts).find(|(it, _)| **it == kind);
-            if let Some((_, count)) = of_kind {
+        for trigger in events.iter().filter_map(AlertTrigger::from_event) {
+            let AlertTrigger::Change(kind, _) = trigger else { continue };
+            let counter = AlertKind::ALL.iter().zip(&self.counts).find(|(it, _)| **it == kind);
+            if let Some((_, count)) = counter {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -128,7 +128,7 @@ impl JournalConsumer for AlertConsumer {
 #[derive(Debug, Clone, Copy)]
 enum AlertTrigger<'a> {
     Change(AlertKind, &'a StatusChange),
-    Steady(&'a FlappingEnd),
+    Stable(&'a FlappingEnd),
 }
 
 /// Notification for one destination.
@@ -139,34 +139,32 @@ enum DestinationAlert<'a> {
     /// The change that started the flapping.
     Flapping(AlertKind, &'a StatusChange, Flapping),
     /// The monitor is stable again.
-    Steady(&'a FlappingEnd),
+    Stable(&'a FlappingEnd),
 }
 
 impl<'a> AlertTrigger<'a> {
-    fn from_event(recorded: &'a JournalEvent) -> Option<Self> {
-        match &recorded.event.kind {
+    fn from_event(journal_event: &'a JournalEvent) -> Option<Self> {
+        match &journal_event.event.kind {
             EventKind::StatusChanged(change) => change.alert.map(|kind| Self::Change(kind, change)),
-            EventKind::FlappingEnded(steady) => Some(Self::Steady(steady)),
+            EventKind::FlappingEnded(end) => Some(Self::Stable(end)),
             _ => None,
         }
     }
 
     /// Returns the notification for a destination; `None` if it doesn't receive this one.
     fn for_destination(self, destination: &Destination, monitor: MonitorId) -> Option<DestinationAlert<'a>> {
-        let (hears, heard) = match self {
-            Self::Steady(steady) => {
-                (destination.receives_flapping(steady.aspect, monitor), DestinationAlert::Steady(steady))
-            }
+        let (receives, alert) = match self {
+            Self::Stable(end) => (destination.receives_flapping(end.aspect, monitor), DestinationAlert::Stable(end)),
             Self::Change(kind, change) => match change.flapping {
                 Some(flapping) if destination.channel.kind().is_chat() => {
-                    let begins = flapping.has_begun() && kind != AlertKind::StillDown;
-                    let hears = begins && destination.receives_flapping(Aspect::of(kind), monitor);
-                    (hears, DestinationAlert::Flapping(kind, change, flapping))
+                    let is_start = flapping.has_begun() && kind != AlertKind::StillDown;
+                    let receives = is_start && destination.receives_flapping(Aspect::of(kind), monitor);
+                    (receives, DestinationAlert::Flapping(kind, change, flapping))
                 }
                 Some(_) | None => (destination.receives(kind, monitor), DestinationAlert::Alert(kind, change)),
             },
         };
-        hears.then_some(heard)
+        receives.then_some(alert)
     }
 }
 
@@ -176,7 +174,7 @@ impl DestinationAlert<'_> {
         match self {
             Self::Alert(kind, _) => kind.name(),
             Self::Flapping(..) => FLAPPING,
-            Self::Steady(_) => STEADY,
+            Self::Stable(_) => STABLE,
         }
     }
 
@@ -188,30 +186,30 @@ impl DestinationAlert<'_> {
             }
             Self::Alert(AlertKind::WentSlow, change) => Some(change.since),
             Self::Alert(AlertKind::BackToNormal, change) => {
-                let lasted = change.duration_ms.and_then(|lasted| i64::try_from(lasted).ok())?;
-                Some(change.since - lasted)
+                let duration = change.duration_ms.and_then(|millis| i64::try_from(millis).ok())?;
+                Some(change.since - duration)
             }
             Self::Flapping(.., flapping) => Some(flapping.since),
-            Self::Steady(steady) => Some(steady.flapping.since),
+            Self::Stable(end) => Some(end.flapping.since),
         }
     }
 }
 
 fn alert_delivery(
-    recorded: &JournalEvent,
+    journal_event: &JournalEvent,
     subject: &AlertSubject,
-    heard: DestinationAlert<'_>,
+    alert: DestinationAlert<'_>,
     destination: &Destination,
-    letter: DeliveryMessage,
+    message: DeliveryMessage,
     now: Timestamp,
 ) -> Delivery {
     let to = Recipient::Destination(destination.id);
     Delivery {
         page: Some(subject.page_id),
         monitor: Some(subject.monitor_id),
-        seq: recorded.seq,
-        outage_start: heard.started_at(),
-        ..Delivery::waiting(event_delivery_id(recorded, to), to, heard.event_name(), letter, now)
+        seq: journal_event.seq,
+        outage_start: alert.started_at(),
+        ..Delivery::waiting(event_delivery_id(journal_event, to), to, alert.event_name(), message, now)
     }
 }
 
@@ -222,14 +220,14 @@ struct PageDestinations {
 }
 
 impl PageDestinations {
-    /// Loads a page; `None` if it is gone.
+    /// Loads a page; `None` if it no longer exists.
     fn load(read: &dyn StoreRead, id: PageId) -> Result<Option<Self>> {
         let Some(page) = read.page(id)? else { return Ok(None) };
         let page = page.value;
         let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
-        let allowed = |it: &Destination| plan.has_channel(it.channel.kind());
-        let all = read.destinations_of(id)?.into_iter().map(|destination| destination.value);
-        Ok(Some(Self { page, destinations: all.filter(allowed).collect() }))
+        let in_plan = |it: &Destination| plan.has_channel(it.channel.kind());
+        let destinations = read.destinations_of(id)?.into_iter().map(|destination| destination.value);
+        Ok(Some(Self { page, destinations: destinations.filter(in_plan).collect() }))
     }
 }
 
@@ -253,8 +251,10 @@ impl AgentNameCache {
         read: &dyn StoreRead,
     ) -> Result<&BTreeMap<VantageNo, AgentLabel>> {
         self.current.clear();
-        let seen = change.evidence.iter();
-        for place in seen.flat_map(|it| std::iter::once(it.first_vantage).chain(it.second.as_ref().map(|it| it.0))) {
+        let rounds = change.evidence.iter();
+        for vantage in
+            rounds.flat_map(|round| std::iter::once(round.first_vantage).chain(round.second.as_ref().map(|it| it.0)))
+        {
             let agents = match &mut self.agents {
                 Some(agents) => agents,
                 None => self.agents.insert(agent_labels(read)?),
@@ -263,13 +263,13 @@ impl AgentNameCache {
                 Some(operator) => operator,
                 None => *self.operator_account.insert(operator_account(read)?),
             };
-            let number = || format!("place {}", place.0);
-            let name = match agents.get(&place) {
+            let numbered = || format!("place {}", vantage.0);
+            let label = match agents.get(&vantage) {
                 Some(agent) if operator == Some(account) => agent.clone(),
-                Some(agent) => AgentLabel { name: number(), network: agent.network.clone() },
-                None => AgentLabel { name: number(), network: "unknown".to_owned() },
+                Some(agent) => AgentLabel { name: numbered(), network: agent.network.clone() },
+                None => AgentLabel { name: numbered(), network: "unknown".to_owned() },
             };
-            self.current.insert(place, name);
+            self.current.insert(vantage, label);
         }
         Ok(&self.current)
     }

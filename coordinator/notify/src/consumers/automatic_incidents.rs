@@ -29,27 +29,33 @@ impl JournalConsumer for IncidentConsumer {
     fn handle_events(&self, read: &dyn StoreRead, events: &[JournalEvent], now: Timestamp) -> Result<Batch> {
         let mut batch = Batch::new();
         let mut pages: BTreeMap<PageId, Option<PageIncidents>> = BTreeMap::new();
-        for recorded in events {
-            let (Some(happened), Some(id)) = (IncidentTrigger::of(&recorded.event), recorded.event.page) else {
+        for journal_event in events {
+            let (Some(trigger), Some(id)) = (IncidentTrigger::of(&journal_event.event), journal_event.event.page)
+            else {
                 continue;
             };
             let page = match pages.entry(id) {
-                Entry::Occupied(known) => known.into_mut(),
+                Entry::Occupied(entry) => entry.into_mut(),
                 // Edits are frequent and outages rare: without an outage, only a new one can affect an
                 // incident.
-                Entry::Vacant(_) if !matches!(happened, IncidentTrigger::WentDown(..)) && has_no_outage(read, id)? => {
+                Entry::Vacant(_) if !matches!(trigger, IncidentTrigger::WentDown(..)) && has_no_outage(read, id)? => {
                     continue;
                 }
-                Entry::Vacant(unknown) => unknown.insert(PageIncidents::load(read, id)?),
+                Entry::Vacant(entry) => entry.insert(PageIncidents::load(read, id)?),
             };
             let Some(page) = page else { continue };
-            let mut made = 0_u32;
+            let mut id_count = 0_u32;
             let mut random = || {
-                made = made.wrapping_add(1);
-                id_bytes(recorded.seq, made)
+                id_count = id_count.wrapping_add(1);
+                id_bytes(journal_event.seq, id_count)
             };
-            for told in page.automatic.apply(happened, recorded.event.at, &mut random) {
-                batch.event(Event { at: now, page: Some(id), monitor: None, kind: EventKind::Incident(told) });
+            for incident_event in page.automatic.apply(trigger, journal_event.event.at, &mut random) {
+                batch.event(Event {
+                    at: now,
+                    page: Some(id),
+                    monitor: None,
+                    kind: EventKind::Incident(incident_event),
+                });
             }
         }
         pages.into_values().flatten().for_each(|page| page.write_changes(&mut batch));
@@ -66,7 +72,7 @@ struct PageIncidents {
 }
 
 impl PageIncidents {
-    /// Loads a page; `None` if it is gone or being deleted.
+    /// Loads a page; `None` if it no longer exists or is being deleted.
     fn load(read: &dyn StoreRead, id: PageId) -> Result<Option<Self>> {
         let Some(page) = read.page(id)?.map(|page| page.value).filter(|page| page.account != NO_ACCOUNT) else {
             return Ok(None);
@@ -84,11 +90,11 @@ impl PageIncidents {
             Some(outages) => (Presence::At(outages.revision), outages.value),
             None => (Presence::Absent, AnnouncedOutages::default()),
         };
-        let desk = AutomaticIncidents {
+        let automatic = AutomaticIncidents {
             page: id,
             opens_incidents: read
                 .alert_settings(id)?
-                .map(|telling| telling.value)
+                .map(|settings| settings.value)
                 .unwrap_or_default()
                 .automatic_incidents,
             language: page.language,
@@ -98,7 +104,7 @@ impl PageIncidents {
             incidents: before.iter().map(|(id, (_, incident))| (*id, incident.clone())).collect(),
             open: count,
         };
-        Ok(Some(Self { automatic: desk, before, outages }))
+        Ok(Some(Self { automatic, before, outages }))
     }
 
     /// Writes the changes, expecting that nothing was modified in the meantime.
@@ -109,12 +115,12 @@ impl PageIncidents {
             batch.write(Op::PutAnnouncedOutages(page, Box::new(self.automatic.outages)));
         }
         for (id, incident) in self.automatic.incidents {
-            let is = match self.before.get(&id) {
+            let presence = match self.before.get(&id) {
                 Some((_, before)) if *before == incident => continue,
                 Some((revision, _)) => Presence::At(*revision),
                 None => Presence::Absent,
             };
-            batch.expect(Expect::Incident(id, is)).write(incident);
+            batch.expect(Expect::Incident(id, presence)).write(incident);
         }
     }
 }
@@ -126,14 +132,14 @@ fn has_no_outage(read: &dyn StoreRead, page: PageId) -> Result<bool> {
 
 fn monitor_info(monitor: &Monitor, page: &Page, plan: Plan) -> MonitorInfo {
     // Interval and confirmation settings don't affect whether it is checked.
-    let watch = EffectiveSettings::new(monitor, page, plan, &PlanLimits::default(), ConfirmationPolicy::default());
-    MonitorInfo { name: monitor.name.clone(), is_regional: watch.kind.is_regional(), paused: watch.paused }
+    let settings = EffectiveSettings::new(monitor, page, plan, &PlanLimits::default(), ConfirmationPolicy::default());
+    MonitorInfo { name: monitor.name.clone(), is_regional: settings.kind.is_regional(), paused: settings.paused }
 }
 
 /// Derives ids from the event's number and a counter, so that the same event never creates two.
-fn id_bytes(seq: u64, made: u32) -> [u8; 10] {
+fn id_bytes(seq: u64, id_count: u32) -> [u8; 10] {
     let hash = Sha256::new().chain_update(b"automatic incident").chain_update(seq.to_be_bytes());
-    let hash = hash.chain_update(made.to_be_bytes()).finalize();
+    let hash = hash.chain_update(id_count.to_be_bytes()).finalize();
     let mut bytes = [0; 10];
     bytes.iter_mut().zip(hash).for_each(|(byte, hashed)| *byte = hashed);
     bytes

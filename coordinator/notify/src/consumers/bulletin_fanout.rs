@@ -1,7 +1,7 @@
 //! Bulletin fan-out: sends each bulletin to its page's subscribers in slices, in order of their ids.
 //!
 //! A slice is one batch: its deliveries and the bulletin's progress. So a crash neither duplicates nor skips
-//! a delivery, and the next start resumes. The next slice is made when most of the previous ones are sent, so
+//! a delivery, and the next start resumes. The next slice is created when most of the previous ones are sent, so
 //! a bulletin to thousands of subscribers neither fills the delivery queue nor delays other bulletins.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use super::bulletins::id_bytes;
 
 /// Subscribers in one slice.
 pub(crate) const SLICE_SIZE: usize = 50;
-/// Due and unsent deliveries of a bulletin above which no further slice is made.
+/// Due and unsent deliveries of a bulletin above which no further slice is created.
 pub(crate) const MAX_UNSENT: usize = 100;
 /// Interval at which waiting bulletins are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -41,21 +41,22 @@ pub enum FanoutTurn {
     Idle,
 }
 
-/// Sends bulletins until the store closes. `woken` signals a new bulletin; `wake` signals the deliverer.
-pub async fn run_fanout(store: Store, clock: Clock, woken: Arc<Notify>, wake: Arc<Notify>) {
+/// Sends bulletins until the store closes. `new_bulletin` signals a new bulletin; `wake_deliverer` wakes the
+/// deliverer.
+pub async fn run_fanout(store: Store, clock: Clock, new_bulletin: Arc<Notify>, wake_deliverer: Arc<Notify>) {
     loop {
         match fan_out_next(&store, &clock).await {
-            Ok(FanoutTurn::Wrote) => wake.notify_one(),
+            Ok(FanoutTurn::Wrote) => wake_deliverer.notify_one(),
             Ok(FanoutTurn::Throttled) => {
                 // A timeout only means that nothing new came.
-                if timeout(CHECK_INTERVAL, woken.notified()).await.is_ok() {
-                    wake.notify_one();
+                if timeout(CHECK_INTERVAL, new_bulletin.notified()).await.is_ok() {
+                    wake_deliverer.notify_one();
                 }
             }
             Ok(FanoutTurn::Idle) => {
-                woken.notified().await;
+                new_bulletin.notified().await;
                 // The batch that wrote the bulletin may also contain other deliveries.
-                wake.notify_one();
+                wake_deliverer.notify_one();
             }
             Err(StoreError::Conflict(_)) => {}
             Err(StoreError::Closed) => return,
@@ -75,7 +76,7 @@ pub async fn run_fanout(store: Store, clock: Clock, woken: Arc<Notify>, wake: Ar
 /// the new state. Other errors if the store can't be read or written.
 pub(crate) async fn fan_out_next(store: &Store, clock: &Clock) -> Result<FanoutTurn> {
     let now = clock.now();
-    let look = store.read(move |read| {
+    let listing = store.read(move |read| {
         let mut incidents = BTreeSet::new();
         let mut open = read.open_bulletins()?;
         open.sort_by_key(|bulletin| bulletin.value.seq);
@@ -83,8 +84,8 @@ pub(crate) async fn fan_out_next(store: &Store, clock: &Clock) -> Result<FanoutT
         let unsent = if open.is_empty() { BTreeMap::new() } else { unsent(read, now)? };
         Ok((open, unsent))
     });
-    let (open, unsent) = look.await?;
-    let mut done = if open.is_empty() { FanoutTurn::Idle } else { FanoutTurn::Throttled };
+    let (open, unsent) = listing.await?;
+    let mut turn = if open.is_empty() { FanoutTurn::Idle } else { FanoutTurn::Throttled };
     for bulletin in open {
         let key = (bulletin.value.incident.to_u128(), bulletin.value.seq);
         if unsent.get(&key).is_some_and(|count| *count >= MAX_UNSENT) {
@@ -92,10 +93,10 @@ pub(crate) async fn fan_out_next(store: &Store, clock: &Clock) -> Result<FanoutT
         }
         if let Some(batch) = store.read(move |read| next_slice(read, &bulletin, now)).await? {
             store.commit(batch).await?;
-            done = FanoutTurn::Wrote;
+            turn = FanoutTurn::Wrote;
         }
     }
-    Ok(done)
+    Ok(turn)
 }
 
 /// Number of due and unsent deliveries to subscribers, by incident and event number. A delivery that is
@@ -110,9 +111,9 @@ fn unsent(read: &dyn StoreRead, now: Timestamp) -> Result<BTreeMap<(u128, u64), 
     Ok(counts)
 }
 
-/// Builds the batch of a bulletin's next slice; `None` if the bulletin is gone.
-fn next_slice(read: &dyn StoreRead, known: &VersionedValue<Bulletin>, now: Timestamp) -> Result<Option<Batch>> {
-    let Some(bulletin) = read.bulletin(known.value.id)?.filter(|it| !it.value.is_complete) else {
+/// Builds the batch of a bulletin's next slice; `None` if the bulletin no longer exists or is complete.
+fn next_slice(read: &dyn StoreRead, listed: &VersionedValue<Bulletin>, now: Timestamp) -> Result<Option<Batch>> {
+    let Some(bulletin) = read.bulletin(listed.value.id)?.filter(|it| !it.value.is_complete) else {
         return Ok(None);
     };
     let bulletin = bulletin.value;
@@ -123,16 +124,16 @@ fn next_slice(read: &dyn StoreRead, known: &VersionedValue<Bulletin>, now: Times
         batch.write(Bulletin { is_complete: true, ..bulletin });
         return Ok(Some(batch));
     }
-    let found = read.subscribers_of(bulletin.page, bulletin.last_reached, SLICE_SIZE)?;
-    for subscriber in &found {
+    let subscribers = read.subscribers_of(bulletin.page, bulletin.last_reached, SLICE_SIZE)?;
+    for subscriber in &subscribers {
         if receives_bulletin(&subscriber.value, &bulletin) {
             // A subscriber who leaves before this is committed gets nothing.
             batch.expect(Expect::Subscriber(subscriber.value.id, Presence::Present));
             batch.write(bulletin_delivery(&bulletin, subscriber.value.id, now));
         }
     }
-    let reached = found.last().map(|last| last.value.id).or(bulletin.last_reached);
-    batch.write(Bulletin { last_reached: reached, is_complete: found.len() < SLICE_SIZE, ..bulletin });
+    let last_reached = subscribers.last().map(|last| last.value.id).or(bulletin.last_reached);
+    batch.write(Bulletin { last_reached, is_complete: subscribers.len() < SLICE_SIZE, ..bulletin });
     Ok(Some(batch))
 }
 

@@ -1,8 +1,8 @@
 //! Updates about incidents and maintenance windows: one bulletin for all subscribers of the page, as of the
 //! event, and reminders to its owner.
 //!
-//! No bulletin is created if the page is gone, being deleted or private: someone who subscribed while it was
-//! public need not have access now.
+//! No bulletin is created if the page no longer exists, is being deleted or is private: someone who subscribed
+//! while it was public need not have access now.
 
 use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::event::EventKind;
@@ -42,58 +42,58 @@ impl BulletinConsumer {
     fn write_bulletin(
         &self,
         read: &dyn StoreRead,
-        recorded: &JournalEvent,
-        told: &IncidentEvent,
+        journal_event: &JournalEvent,
+        event: &IncidentEvent,
         batch: &mut Batch,
         now: Timestamp,
     ) -> Result<()> {
-        let Some(incident) = read.incident(told.incident)?.map(|incident| incident.value) else {
+        let Some(incident) = read.incident(event.incident)?.map(|incident| incident.value) else {
             return Ok(());
         };
         let Some(page) = read.page(incident.page)?.map(|page| page.value) else { return Ok(()) };
         if page.account == NO_ACCOUNT {
             return Ok(());
         }
-        let for_owner = matches!(told.change, IncidentChange::OwnerReminder(_));
+        let for_owner = matches!(event.change, IncidentChange::OwnerReminder(_));
         if for_owner && !incident.is_open() || !for_owner && (page.private || read.subscribers_count(page.id)? == 0) {
             return Ok(());
         }
-        let then = incident.as_of_event(told, recorded.event.at);
+        let incident_at_event = incident.as_of_event(event, journal_event.event.at);
         let names = read.monitors_of(page.id)?;
-        let affected = then.affected.iter().filter_map(|it| {
+        let affected = incident_at_event.affected.iter().filter_map(|it| {
             let monitor = names.iter().find(|monitor| monitor.value.id == it.monitor)?;
             Some((it.monitor, monitor.value.name.clone(), it.impact))
         });
-        let series = then.series.map(|series| read.series(series)).transpose()?.flatten();
-        let news = IncidentNotification {
-            event: told,
+        let series = incident_at_event.series.map(|series| read.series(series)).transpose()?.flatten();
+        let notification = IncidentNotification {
+            event,
             page: &page.name,
             page_url: &self.page_url(&page),
-            incident: &then,
+            incident: &incident_at_event,
             series: series.as_ref().map(|series| &series.value),
             monitors: &affected.collect::<Vec<_>>(),
-            at: recorded.event.at,
+            at: journal_event.event.at,
             zone: page.timezone,
             language: page.language,
         };
-        if let IncidentChange::OwnerReminder(length) = told.change {
-            batch.write(owner_reminder(recorded, &page, &news, length, now));
+        if let IncidentChange::OwnerReminder(silent_ms) = event.change {
+            batch.write(owner_reminder(journal_event, &page, &notification, silent_ms, now));
             return Ok(());
         }
-        let Some(RenderedUpdate { event, json, mail }) = render_update(&news) else {
+        let Some(RenderedUpdate { event: event_name, json, mail }) = render_update(&notification) else {
             return Ok(());
         };
         batch.write(Bulletin {
-            id: BulletinId::new(recorded.event.at, id_bytes(&Sha256::digest(recorded.seq.to_be_bytes()))),
+            id: BulletinId::new(journal_event.event.at, id_bytes(&Sha256::digest(journal_event.seq.to_be_bytes()))),
             page: page.id,
-            incident: then.id,
-            event: event.to_owned(),
-            seq: recorded.seq,
-            affected: then.affected.iter().map(|it| it.monitor).collect(),
+            incident: incident_at_event.id,
+            event: event_name.to_owned(),
+            seq: journal_event.seq,
+            affected: incident_at_event.affected.iter().map(|it| it.monitor).collect(),
             json,
             mail,
             // Subscribers who confirm after this time don't receive it, however late the event is read.
-            created_at: recorded.event.at,
+            created_at: journal_event.event.at,
             last_reached: None,
             is_complete: false,
         });
@@ -106,11 +106,11 @@ impl JournalConsumer for BulletinConsumer {
 
     fn handle_events(&self, read: &dyn StoreRead, events: &[JournalEvent], now: Timestamp) -> Result<Batch> {
         let mut batch = Batch::new();
-        for recorded in events {
-            if let EventKind::Incident(told) = &recorded.event.kind
-                && told.notify
+        for journal_event in events {
+            if let EventKind::Incident(event) = &journal_event.event.kind
+                && event.notify
             {
-                self.write_bulletin(read, recorded, told, &mut batch, now)?;
+                self.write_bulletin(read, journal_event, event, &mut batch, now)?;
             }
         }
         Ok(batch)
@@ -123,18 +123,18 @@ pub(super) fn id_bytes(digest: &[u8]) -> [u8; 10] {
 }
 
 fn owner_reminder(
-    recorded: &JournalEvent,
+    journal_event: &JournalEvent,
     page: &Page,
-    news: &IncidentNotification<'_>,
-    length: i64,
+    notification: &IncidentNotification<'_>,
+    silent_ms: i64,
     now: Timestamp,
 ) -> Delivery {
     let to = Recipient::Owner(page.account);
-    let mail = DeliveryMessage::Mail(render::owner_reminder(news, length));
+    let mail = DeliveryMessage::Mail(render::owner_reminder(notification, silent_ms));
     Delivery {
         page: Some(page.id),
-        incident: Some(news.incident.id),
-        seq: recorded.seq,
-        ..Delivery::waiting(event_delivery_id(recorded, to), to, OWNER_REMINDER, mail, now)
+        incident: Some(notification.incident.id),
+        seq: journal_event.seq,
+        ..Delivery::waiting(event_delivery_id(journal_event, to), to, OWNER_REMINDER, mail, now)
     }
 }

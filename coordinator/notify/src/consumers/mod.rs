@@ -44,7 +44,7 @@ pub trait JournalConsumer: Send + Sync + 'static {
 }
 
 /// Derives the delivery id from event and receiver, so that each pair has exactly one.
-pub(crate) fn event_delivery_id(recorded: &JournalEvent, to: Recipient) -> DeliveryId {
+pub(crate) fn event_delivery_id(journal_event: &JournalEvent, to: Recipient) -> DeliveryId {
     let (kind, id) = match to {
         Recipient::Destination(id) => (0, id.to_u128()),
         Recipient::Subscriber(id) => (1, id.to_u128()),
@@ -54,11 +54,11 @@ pub(crate) fn event_delivery_id(recorded: &JournalEvent, to: Recipient) -> Deliv
         Recipient::UnconfirmedDestination(id) => (5, id.to_u128()),
         Recipient::Visitor(id) => (6, id.to_u128()),
     };
-    let hash = Sha256::new().chain_update(recorded.seq.to_be_bytes()).chain_update([kind]);
+    let hash = Sha256::new().chain_update(journal_event.seq.to_be_bytes()).chain_update([kind]);
     let hash = hash.chain_update(id.to_be_bytes()).finalize();
     let mut random = [0; 10];
     random.iter_mut().zip(hash).for_each(|(byte, hashed)| *byte = hashed);
-    DeliveryId::new(recorded.event.at, random)
+    DeliveryId::new(journal_event.event.at, random)
 }
 
 /// Makes a consumer that has never run start with future events, so that nobody is notified about old ones.
@@ -78,16 +78,16 @@ pub async fn init_cursor<R: JournalConsumer>(store: &Store) -> Result<()> {
 }
 
 /// Runs a consumer until the store closes; `wake` is signalled after each batch that writes something.
-pub async fn run_consumer<R: JournalConsumer>(reaction: Arc<R>, store: Store, clock: Clock, wake: Arc<Notify>) {
-    let mut seen = store.subscribe_events();
+pub async fn run_consumer<R: JournalConsumer>(consumer: Arc<R>, store: Store, clock: Clock, wake: Arc<Notify>) {
+    let mut new_events = store.subscribe_events();
     loop {
         // Marked as seen before reading, so that events committed in the meantime are read again.
-        seen.borrow_and_update();
-        match consume_next(&reaction, &store, &clock).await {
+        new_events.borrow_and_update();
+        match consume_next(&consumer, &store, &clock).await {
             Ok(ConsumerTurn::Wrote) => wake.notify_one(),
             Ok(ConsumerTurn::Skipped) => {}
             Ok(ConsumerTurn::Idle) => {
-                if seen.changed().await.is_err() {
+                if new_events.changed().await.is_err() {
                     return;
                 }
             }
@@ -117,21 +117,21 @@ pub enum ConsumerTurn {
 /// # Errors
 /// [`StoreError::Conflict`] if another writer was faster; the next turn reads the same events. Other errors
 /// if the store can't be read or written.
-pub async fn consume_next<R: JournalConsumer>(reaction: &Arc<R>, store: &Store, clock: &Clock) -> Result<ConsumerTurn> {
-    let (reading, now) = (Arc::clone(reaction), clock.now());
-    let answer = store.read(move |read| {
+pub async fn consume_next<R: JournalConsumer>(consumer: &Arc<R>, store: &Store, clock: &Clock) -> Result<ConsumerTurn> {
+    let (shared, now) = (Arc::clone(consumer), clock.now());
+    let batch_read = store.read(move |read| {
         let cursor = read.cursor(R::NAME)?;
         let events = read.events_after(cursor, EVENTS_PER_BATCH)?;
         let Some(last) = events.last().map(|event| event.seq) else { return Ok(None) };
-        let batch = reading.handle_events(read, &events, now)?;
+        let batch = shared.handle_events(read, &events, now)?;
         Ok(Some((cursor, last, events, batch)))
     });
-    let Some((cursor, last, events, mut batch)) = answer.await? else { return Ok(ConsumerTurn::Idle) };
+    let Some((cursor, last, events, mut batch)) = batch_read.await? else { return Ok(ConsumerTurn::Idle) };
     let writes = !batch.is_empty();
     batch.expect(Expect::Cursor(R::NAME.to_owned(), cursor));
     batch.write(Op::SetCursor(R::NAME.to_owned(), last));
     store.commit(batch).await?;
-    reaction.on_committed(&events);
+    consumer.on_committed(&events);
     Ok(if writes { ConsumerTurn::Wrote } else { ConsumerTurn::Skipped })
 }
 

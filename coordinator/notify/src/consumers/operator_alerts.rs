@@ -32,17 +32,17 @@ impl JournalConsumer for OperatorAlertConsumer {
 
     fn handle_events(&self, read: &dyn StoreRead, events: &[JournalEvent], now: Timestamp) -> Result<Batch> {
         let mut batch = Batch::new();
-        for recorded in events {
+        for journal_event in events {
             let (by_mail, by_webhook) = (self.by_mail, self.by_webhook);
             if !by_mail && !by_webhook {
                 break;
             }
-            let Some(news) = operator_notification(recorded, read)? else { continue };
-            let (json, mail) = render_operator_alert(&news, &self.installation);
-            let name = news.problem.event_name();
+            let Some(notification) = operator_notification(journal_event, read)? else { continue };
+            let (json, mail) = render_operator_alert(&notification, &self.installation);
+            let name = notification.problem.event_name();
             if by_webhook {
                 batch.write(operator_delivery(
-                    recorded,
+                    journal_event,
                     Recipient::OperatorWebhook,
                     name,
                     DeliveryMessage::Json(json),
@@ -51,7 +51,7 @@ impl JournalConsumer for OperatorAlertConsumer {
             }
             if by_mail {
                 batch.write(operator_delivery(
-                    recorded,
+                    journal_event,
                     Recipient::OperatorMail,
                     name,
                     DeliveryMessage::Mail(mail),
@@ -64,37 +64,39 @@ impl JournalConsumer for OperatorAlertConsumer {
 }
 
 /// Returns the operator alert of an event, if it has one.
-fn operator_notification(recorded: &JournalEvent, read: &dyn StoreRead) -> Result<Option<OperatorNotification>> {
-    let (matter, ended) = match &recorded.event.kind {
-        EventKind::QuarantineChanged(place, begins, found) => (quarantine_details(*place, found, read)?, !begins),
-        EventKind::OperatorAlert(notice) => (Some(problem_details(&notice.problem, read)?), notice.has_ended),
+fn operator_notification(journal_event: &JournalEvent, read: &dyn StoreRead) -> Result<Option<OperatorNotification>> {
+    let (problem, has_ended) = match &journal_event.event.kind {
+        EventKind::QuarantineChanged(vantage, has_begun, contradictions) => {
+            (quarantine_details(*vantage, contradictions, read)?, !has_begun)
+        }
+        EventKind::OperatorAlert(alert) => (Some(problem_details(&alert.problem, read)?), alert.has_ended),
         _ => return Ok(None),
     };
-    Ok(matter.map(|matter| OperatorNotification { problem: matter, has_ended: ended, at: recorded.event.at }))
+    Ok(problem.map(|problem| OperatorNotification { problem, has_ended, at: journal_event.event.at }))
 }
 
-/// `None` if the agent is gone: the operator removed it.
+/// `None` if the operator removed the agent.
 fn quarantine_details(
-    place: VantageNo,
-    found: &Contradictions,
+    vantage: VantageNo,
+    contradictions: &Contradictions,
     read: &dyn StoreRead,
 ) -> Result<Option<ProblemDetails>> {
     let agents: BTreeMap<VantageNo, AgentRecord> =
         read.agents()?.into_iter().map(|agent| (agent.value.vantage_no, agent.value)).collect();
-    let name = |place: VantageNo| match agents.get(&place) {
+    let name = |vantage: VantageNo| match agents.get(&vantage) {
         Some(agent) => format!("{} ({})", agent.name, agent.network),
-        None => format!("place {}", place.0),
+        None => format!("place {}", vantage.0),
     };
-    let found = (!found.by.is_empty()).then(|| found.describe(name));
-    Ok(agents.get(&place).map(|agent| ProblemDetails::AgentQuarantined {
-        found,
-        place: AgentLabel { name: agent.name.clone(), network: agent.network.clone() },
+    let contradicted_by = (!contradictions.by.is_empty()).then(|| contradictions.describe(name));
+    Ok(agents.get(&vantage).map(|agent| ProblemDetails::AgentQuarantined {
+        contradicted_by,
+        agent: AgentLabel { name: agent.name.clone(), network: agent.network.clone() },
         region: agent.region,
     }))
 }
 
-fn problem_details(matter: &operator_alert::OperatorProblem, read: &dyn StoreRead) -> Result<ProblemDetails> {
-    Ok(match matter {
+fn problem_details(problem: &operator_alert::OperatorProblem, read: &dyn StoreRead) -> Result<ProblemDetails> {
+    Ok(match problem {
         operator_alert::OperatorProblem::NoAgentConnected(region) => ProblemDetails::NoAgentConnected(*region),
         operator_alert::OperatorProblem::SingleNetwork(region) => ProblemDetails::SingleNetwork(*region),
         operator_alert::OperatorProblem::DiskNearlyFull(free) => ProblemDetails::DiskNearlyFull(*free),
@@ -104,7 +106,7 @@ fn problem_details(matter: &operator_alert::OperatorProblem, read: &dyn StoreRea
         operator_alert::OperatorProblem::AuthorityExpiring(ends_at) => {
             ProblemDetails::CertificateExpiring { agent: None, ends_at: *ends_at }
         }
-        operator_alert::OperatorProblem::TasksCrashed(parts) => ProblemDetails::TasksCrashed(*parts),
+        operator_alert::OperatorProblem::TasksCrashed(tasks) => ProblemDetails::TasksCrashed(*tasks),
         operator_alert::OperatorProblem::AcmeCertificatesExpiring { first, count, ends_at } => {
             ProblemDetails::AcmeCertificatesExpiring { first: first.clone(), count: *count, ends_at: *ends_at }
         }
@@ -129,13 +131,16 @@ fn agent_name(agent: AgentId, read: &dyn StoreRead) -> Result<String> {
 }
 
 fn operator_delivery(
-    recorded: &JournalEvent,
+    journal_event: &JournalEvent,
     to: Recipient,
     event: &str,
-    letter: DeliveryMessage,
+    message: DeliveryMessage,
     now: Timestamp,
 ) -> Delivery {
-    Delivery { seq: recorded.seq, ..Delivery::waiting(event_delivery_id(recorded, to), to, event, letter, now) }
+    Delivery {
+        seq: journal_event.seq,
+        ..Delivery::waiting(event_delivery_id(journal_event, to), to, event, message, now)
+    }
 }
 
 #[cfg(test)]
@@ -153,19 +158,19 @@ mod tests {
     use super::*;
     use crate::consumers::{ConsumerTurn, consume_next};
 
-    async fn written(reaction: OperatorAlertConsumer, events: &[EventKind]) -> Vec<Delivery> {
+    async fn deliveries_for(consumer: OperatorAlertConsumer, events: &[EventKind]) -> Vec<Delivery> {
         let store = Store::in_memory().unwrap();
         let mut batch = Batch::new();
         batch.write(agent(1));
-        for what in events {
-            batch.event(Event { at: at(5), page: None, monitor: None, kind: what.clone() });
+        for kind in events {
+            batch.event(Event { at: at(5), page: None, monitor: None, kind: kind.clone() });
         }
         store.commit(batch).await.unwrap();
-        let (reaction, clock) = (Arc::new(reaction), Clock::manual(at(9)));
+        let (consumer, clock) = (Arc::new(consumer), Clock::manual(at(9)));
         // Reading an event twice would give the same ids.
-        while consume_next(&reaction, &store, &clock).await.unwrap() != ConsumerTurn::Idle {}
-        let found = store.reader().deliveries_of(None, None, 99).unwrap();
-        found.into_iter().map(|delivery| delivery.value).collect()
+        while consume_next(&consumer, &store, &clock).await.unwrap() != ConsumerTurn::Idle {}
+        let stored = store.reader().deliveries_of(None, None, 99).unwrap();
+        stored.into_iter().map(|delivery| delivery.value).collect()
     }
 
     fn text(mail: &DeliveryMessage) -> String {
@@ -178,18 +183,18 @@ mod tests {
     #[tokio::test]
     async fn each_notice_goes_once_to_every_destination_of_the_operator() {
         let agent = agent(1);
-        let ending = operator_alert::OperatorProblem::AgentCertificateExpiring { agent: agent.id, ends_at: at(7) };
-        let found =
+        let expiring = operator_alert::OperatorProblem::AgentCertificateExpiring { agent: agent.id, ends_at: at(7) };
+        let contradictions =
             Contradictions { outcomes: 9, contradicted: 7, by: vec![(agent.vantage_no, 7), (VantageNo(42), 6)] };
         let events = [
-            EventKind::QuarantineChanged(agent.vantage_no, true, found.clone()),
-            EventKind::QuarantineChanged(VantageNo(999), true, found),
+            EventKind::QuarantineChanged(agent.vantage_no, true, contradictions.clone()),
+            EventKind::QuarantineChanged(VantageNo(999), true, contradictions),
             EventKind::AgentJoined(agent.id),
             EventKind::OperatorAlert(OperatorAlert {
                 problem: operator_alert::OperatorProblem::NoAgentConnected(Some(Region::Asia)),
                 has_ended: false,
             }),
-            EventKind::OperatorAlert(OperatorAlert { problem: ending, has_ended: false }),
+            EventKind::OperatorAlert(OperatorAlert { problem: expiring, has_ended: false }),
             EventKind::OperatorAlert(OperatorAlert {
                 problem: operator_alert::OperatorProblem::AuthorityExpiring(at(8)),
                 has_ended: false,
@@ -210,14 +215,14 @@ mod tests {
                 has_ended: false,
             }),
         ];
-        let both = written(
+        let both = deliveries_for(
             OperatorAlertConsumer { by_mail: true, by_webhook: true, installation: "status.example".to_owned() },
             &events,
         )
         .await;
         assert_eq!(both.len(), 12, "{both:?}");
         let mails: Vec<String> = both.iter().map(|delivery| text(&delivery.message)).collect();
-        for words in [
+        for text in [
             "no agent in Asia",
             agent.name.as_str(),
             "authority's certificate expires soon",
@@ -226,11 +231,12 @@ mod tests {
             "6 by place 42",
             "resolver does not answer",
         ] {
-            let named = mails.iter().any(|mail| mail.to_lowercase().contains(&words.to_lowercase()));
-            assert!(named, "{words}: {mails:?}");
+            let named = mails.iter().any(|mail| mail.to_lowercase().contains(&text.to_lowercase()));
+            assert!(named, "{text}: {mails:?}");
         }
-        let mail = written(OperatorAlertConsumer { by_mail: true, ..OperatorAlertConsumer::default() }, &events).await;
+        let mail =
+            deliveries_for(OperatorAlertConsumer { by_mail: true, ..OperatorAlertConsumer::default() }, &events).await;
         assert!(mail.len() == 6 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
-        assert!(written(OperatorAlertConsumer::default(), &events).await.is_empty());
+        assert!(deliveries_for(OperatorAlertConsumer::default(), &events).await.is_empty());
     }
 }

@@ -27,19 +27,19 @@ enum Fault {
     After,
 }
 
-/// A store engine whose next commit can be made to fail, and that records its batches.
+/// A store engine whose next commit can be set to fail, and that records its batches.
 #[derive(Debug)]
 struct FaultyEngine {
     engine: MemoryStore,
-    next: Arc<Mutex<Option<Fault>>>,
-    written: Arc<Mutex<Vec<Batch>>>,
+    next_fault: Arc<Mutex<Option<Fault>>>,
+    batches: Arc<Mutex<Vec<Batch>>>,
 }
 
 impl StoreWrite for FaultyEngine {
     fn commit(&mut self, group: &[Batch]) -> Vec<Result<CommitReceipt>> {
-        self.written.lock().unwrap().extend_from_slice(group);
+        self.batches.lock().unwrap().extend_from_slice(group);
         let failed = || vec![Err(StoreError::Io("the disk is gone".to_owned())); group.len()];
-        match self.next.lock().unwrap().take() {
+        match self.next_fault.lock().unwrap().take() {
             None => self.engine.commit(group),
             Some(Fault::Before) => failed(),
             Some(Fault::After) => {
@@ -57,26 +57,27 @@ impl StoreWrite for FaultyEngine {
 /// A page with three destinations and the alert consumer, on an engine that fails on demand.
 struct FaultyBench {
     bench: AlertBench,
-    next: Arc<Mutex<Option<Fault>>>,
-    written: Arc<Mutex<Vec<Batch>>>,
+    next_fault: Arc<Mutex<Option<Fault>>>,
+    batches: Arc<Mutex<Vec<Batch>>>,
 }
 
 impl FaultyBench {
     /// The first destination receives everything, the second outages, the third alerts of one monitor.
     async fn new() -> Self {
-        let (next, written) = (Arc::default(), Arc::default());
+        let (next_fault, batches) = (Arc::default(), Arc::default());
         let engine = MemoryStore::new();
-        let faulty = FaultyEngine { engine: engine.clone(), next: Arc::clone(&next), written: Arc::clone(&written) };
+        let faulty =
+            FaultyEngine { engine: engine.clone(), next_fault: Arc::clone(&next_fault), batches: Arc::clone(&batches) };
         let bench = AlertBench::new(Store::start(Arc::new(engine), Box::new(faulty)).unwrap()).await;
         bench.write(destination(1, 1)).await;
         let outages = Some(vec![AlertKind::WentDown, AlertKind::Recovered]);
         bench.write(Destination { events: outages, ..destination(2, 1) }).await;
         bench.write(Destination { monitors: Some(vec![monitor_id(2)]), ..destination(3, 1) }).await;
-        Self { bench, next, written }
+        Self { bench, next_fault, batches }
     }
 
     fn fail_next_commit(&self, fault: Option<Fault>) {
-        *self.next.lock().unwrap() = fault;
+        *self.next_fault.lock().unwrap() = fault;
     }
 
     /// Deliveries by destination: event number, monitor and event name, in order.
@@ -84,8 +85,8 @@ impl FaultyBench {
         let mut deliveries: BTreeMap<u128, Vec<_>> = BTreeMap::new();
         for delivery in self.bench.deliveries() {
             let Recipient::Destination(to) = delivery.to else { panic!("{delivery:?}") };
-            let of = delivery.monitor.unwrap();
-            deliveries.entry(to.to_u128()).or_default().push((delivery.seq, of, delivery.event));
+            let monitor = delivery.monitor.unwrap();
+            deliveries.entry(to.to_u128()).or_default().push((delivery.seq, monitor, delivery.event));
         }
         deliveries
     }
@@ -112,20 +113,20 @@ impl JournalConsumer for ConflictingConsumer {
 }
 
 #[tokio::test]
-async fn what_is_written_and_the_cursor_are_one_batch_that_expects_the_cursor() {
+async fn deliveries_and_cursor_are_one_batch_that_expects_the_old_cursor() {
     let faulty = FaultyBench::new().await;
     let seq = faulty.bench.commit_events(vec![alert_event(AlertKind::WentDown, 2, 40_000)]).await;
-    faulty.written.lock().unwrap().clear();
+    faulty.batches.lock().unwrap().clear();
     assert_eq!(faulty.bench.consume().await, Ok(ConsumerTurn::Wrote));
-    let written = faulty.written.lock().unwrap().clone();
-    let [batch] = written.as_slice() else { panic!("{written:?}") };
+    let batches = faulty.batches.lock().unwrap().clone();
+    let [batch] = batches.as_slice() else { panic!("{batches:?}") };
     assert_eq!(batch.expect, [Expect::Cursor(AlertConsumer::NAME.to_owned(), seq - 1)]);
     let puts = batch.ops.iter().filter(|op| matches!(op, Op::PutDelivery(_))).count();
     assert_eq!((puts, batch.ops.last()), (3, Some(&Op::SetCursor(AlertConsumer::NAME.to_owned(), seq))));
 }
 
 #[tokio::test]
-async fn a_reader_that_has_never_run_begins_with_what_is_new_and_one_that_has_goes_on() {
+async fn a_new_consumer_starts_with_future_events_and_an_old_one_resumes() {
     let faulty = FaultyBench::new().await;
     let store = &faulty.bench.store;
     let before = faulty.bench.commit_events(vec![alert_event(AlertKind::WentDown, 1, 40_000)]).await;
@@ -152,7 +153,7 @@ async fn after_a_conflict_the_same_events_are_read_again() {
 }
 
 #[tokio::test]
-async fn a_running_reader_goes_on_after_a_conflict_and_wakes_whoever_sends() {
+async fn a_running_consumer_retries_after_a_conflict_and_wakes_the_deliverer() {
     let faulty = FaultyBench::new().await;
     let (store, clock, wake) = (faulty.bench.store.clone(), faulty.bench.clock.clone(), Arc::default());
     let alerts = Arc::clone(&faulty.bench.alerts);
@@ -173,10 +174,10 @@ async fn a_running_reader_goes_on_after_a_conflict_and_wakes_whoever_sends() {
     }
 }
 
-/// Next alert of a monitor whose last alert was `state`.
-fn next(state: AlertKind, choice: u8) -> AlertKind {
+/// Next alert of a monitor whose last alert was `last`.
+fn next_alert(last: AlertKind, choice: u8) -> AlertKind {
     use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
-    let choices: &[AlertKind] = match state {
+    let choices: &[AlertKind] = match last {
         WentDown | StillDown => &[StillDown, Recovered],
         WentSlow => &[BackToNormal, WentDown],
         Recovered | BackToNormal => &[WentDown, WentSlow],
@@ -184,25 +185,26 @@ fn next(state: AlertKind, choice: u8) -> AlertKind {
     choices[usize::from(choice) % choices.len()]
 }
 
-async fn run_with_faults(acts: Vec<(u8, u8, u8)>) -> FaultyBench {
+async fn run_with_faults(steps: Vec<(u8, u8, u8)>) -> FaultyBench {
     let faulty = FaultyBench::new().await;
     let mut states = [AlertKind::Recovered; 2];
     let mut pending: Vec<Event> = Vec::new();
     let mut expected: BTreeMap<u128, Vec<(u64, MonitorId, String)>> = BTreeMap::new();
     let mut seq = faulty.bench.store.reader().last_event().unwrap();
     let mut turns = Vec::new();
-    for (moment, (of, choice, act)) in (40_000..).zip(acts) {
-        let of = usize::from(of % 2);
-        let kind = next(states[of], choice);
-        states[of] = kind;
-        let number = of as u128 + 1;
-        pending.push(alert_event(kind, number, moment));
+    for (at_ms, (monitor, choice, step)) in (40_000..).zip(steps) {
+        let monitor = usize::from(monitor % 2);
+        let kind = next_alert(states[monitor], choice);
+        states[monitor] = kind;
+        let monitor_number = monitor as u128 + 1;
+        pending.push(alert_event(kind, monitor_number, at_ms));
         seq += 1;
-        let recipients = [(1, true), (2, matches!(kind, AlertKind::WentDown | AlertKind::Recovered)), (3, number == 2)];
+        let recipients =
+            [(1, true), (2, matches!(kind, AlertKind::WentDown | AlertKind::Recovered)), (3, monitor_number == 2)];
         for (to, _) in recipients.iter().filter(|(_, receives)| *receives) {
-            expected.entry(*to).or_default().push((seq, monitor_id(number), kind.name().to_owned()));
+            expected.entry(*to).or_default().push((seq, monitor_id(monitor_number), kind.name().to_owned()));
         }
-        let fault = match act % 8 {
+        let fault = match step % 8 {
             0..=2 => continue,
             3 => Some(Fault::Before),
             4 => Some(Fault::After),
@@ -227,19 +229,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_destination_gets_legal_pairs_exactly_once_whatever_fails(
-        acts in prop::collection::vec(any::<(u8, u8, u8)>(), 1..300)
+    fn each_destination_gets_its_alerts_exactly_once_and_in_legal_order_despite_failures(
+        steps in prop::collection::vec(any::<(u8, u8, u8)>(), 1..300)
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let faulty = runtime.block_on(run_with_faults(acts));
+        let faulty = runtime.block_on(run_with_faults(steps));
         for (to, deliveries) in faulty.deliveries_by_destination() {
             let mut down = BTreeSet::new();
-            for (_, of, event) in deliveries {
+            for (_, monitor, event) in deliveries {
                 match event.as_str() {
-                    "went-down" => prop_assert!(down.insert(of), "{to} received two outages of {of}"),
-                    "still-down" => prop_assert!(down.contains(&of)),
-                    "recovered" => prop_assert!(down.remove(&of), "{to} received a recovery without an outage"),
-                    _ => prop_assert!(!down.contains(&of)),
+                    "went-down" => prop_assert!(down.insert(monitor), "{to} received two outages of {monitor}"),
+                    "still-down" => prop_assert!(down.contains(&monitor)),
+                    "recovered" => prop_assert!(down.remove(&monitor), "{to} received a recovery without an outage"),
+                    _ => prop_assert!(!down.contains(&monitor)),
                 }
             }
         }

@@ -31,30 +31,30 @@ pub(super) async fn attempt(context: &DeliveryContext, id: DeliveryId) -> TurnRe
             TurnResult { is_receiver_stale: true, ..TurnResult::finished() }
         }
         Ok(NextAction::Send { route, secrets, is_test, challenge }) => {
-            let (at, began) = (context.clock.now(), Instant::now());
+            let (at, started_at) = (context.clock.now(), Instant::now());
             let response = execute(context, *route).await;
-            let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
+            let duration_ms = u32::try_from(started_at.elapsed().as_millis()).unwrap_or(u32::MAX);
             // A challenge is checked against the whole response, whatever its media type; on success its
             // value is stored.
-            let is_good = |it: &String| challenge::is_valid_response(it, &response.body);
-            let answer = match challenge.filter(is_good) {
+            let is_valid = |it: &String| challenge::is_valid_response(it, &response.body);
+            let logged_body = match challenge.filter(is_valid) {
                 Some(value) => value,
                 None if !response.is_text => String::new(),
                 None => secrets.iter().fold(response.body, |text, secret| text.replace(secret.as_str(), "***")),
             };
-            let log = DeliveryAttempt {
+            let log_entry = DeliveryAttempt {
                 at,
-                duration_ms: took_ms,
+                duration_ms,
                 status: response.status,
                 error: response.error,
-                response: excerpt(&answer),
+                response: excerpt(&logged_body),
             };
             let counts = !is_test && !response.is_our_fault;
             record::record_attempt(
                 context,
                 id,
                 FinishedAttempt {
-                    attempt: log,
+                    log_entry,
                     outcome: response.outcome,
                     counts_against_receiver: counts,
                     channel: response.kind,
@@ -79,11 +79,11 @@ pub(super) fn host_of(contact: &Contact) -> Option<String> {
     }
 }
 
-/// Next step for a delivery whose turn it is.
+/// Next step for a delivery that was taken from the queue.
 enum NextAction {
     /// Nothing to send now.
     NotDue(TurnResult),
-    /// The receiver is gone, disabled or not part of the plan; the delivery is dropped.
+    /// The receiver no longer exists, is disabled or is not part of the plan; the delivery is dropped.
     Undeliverable,
     /// Ready to send.
     Send {
@@ -132,9 +132,9 @@ fn prepare(context: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
     if !is_test && !is_reachable(context, read, delivery.to)? {
         return Ok(NextAction::Undeliverable);
     }
-    let envelope = AttemptMetadata { delivery: id, at: now };
+    let metadata = AttemptMetadata { delivery: id, at: now };
     let mut secrets = Vec::new();
-    let mail = |to: &str, letter: &DeliveryMessage| match letter {
+    let mail = |to: &str, message: &DeliveryMessage| match message {
         DeliveryMessage::Mail(mail) => Some(AttemptRoute::Mail(outgoing_mail(&delivery, to, mail, None))),
         DeliveryMessage::Json(_) | DeliveryMessage::Bulletin(_) => None,
     };
@@ -145,9 +145,9 @@ fn prepare(context: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
             Some(Destination { channel, .. }) => {
                 secrets.extend(channel::redacted_values(&channel).into_iter().map(str::to_owned));
                 let bases = &context.settings.service_urls;
-                json_body(&delivery.message).map(|letter| {
-                    match channel::channel_request(&channel, letter, envelope, bases) {
-                        Ok(Some(call)) => Ok(AttemptRoute::Http(channel.kind(), call)),
+                json_body(&delivery.message).map(|body| {
+                    match channel::channel_request(&channel, body, metadata, bases) {
+                        Ok(Some(request)) => Ok(AttemptRoute::Http(channel.kind(), request)),
                         Ok(None) => Err((channel.kind(), DeliveryError::UnsupportedUrl)),
                         Err(error) => Err((channel.kind(), error)),
                     }
@@ -156,15 +156,15 @@ fn prepare(context: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
         },
         Recipient::Subscriber(to) => match read.subscriber(to)? {
             None => None,
-            Some(subscriber) => subscriber_route(context, read, &subscriber.value, &delivery, envelope)?,
+            Some(subscriber) => subscriber_route(context, read, &subscriber.value, &delivery, metadata)?,
         },
         Recipient::Owner(to) => read.account(to)?.and_then(|it| mail(&it.value.email, &delivery.message)).map(Ok),
         Recipient::UnconfirmedDestination(to) => {
             // The mail is for one mailbox and one request for confirmation: a changed mailbox or a newer
             // request skips it.
-            let is_it = |it: &Destination| it.confirmation_sent_at() == Some(delivery.created_at);
-            let asked = read.destination(to)?.map(|it| it.value).filter(is_it);
-            asked.as_ref().and_then(Destination::mailbox).and_then(|to| mail(to, &delivery.message)).map(Ok)
+            let is_current = |it: &Destination| it.confirmation_sent_at() == Some(delivery.created_at);
+            let current = read.destination(to)?.map(|it| it.value).filter(is_current);
+            current.as_ref().and_then(Destination::mailbox).and_then(|to| mail(to, &delivery.message)).map(Ok)
         }
         Recipient::OperatorMail => {
             context.settings.operator_mail.as_deref().and_then(|to| mail(to, &delivery.message)).map(Ok)
@@ -173,7 +173,7 @@ fn prepare(context: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
             visitor_mailbox(context, read, id)?.and_then(|to| mail(&to, &delivery.message)).map(Ok)
         }
         Recipient::OperatorWebhook => match (&context.settings.operator_hook, json_body(&delivery.message)) {
-            (Some((url, secret)), Some(letter)) => Some(signed_webhook(url, secret, letter, envelope)),
+            (Some((url, secret)), Some(body)) => Some(signed_webhook(url, secret, body, metadata)),
             _ => None,
         },
     };
@@ -188,8 +188,8 @@ fn alert_mail(context: &DeliveryContext, delivery: &Delivery, destination: &Dest
         return None;
     };
     let link = context.stop_links.for_destination(destination);
-    let finished = link.as_deref().map(|link| render::mail::with_stop(mail, link));
-    Some(AttemptRoute::Mail(outgoing_mail(delivery, to, finished.as_ref().unwrap_or(mail), link)))
+    let with_link = link.as_deref().map(|link| render::mail::with_stop(mail, link));
+    Some(AttemptRoute::Mail(outgoing_mail(delivery, to, with_link.as_ref().unwrap_or(mail), link)))
 }
 
 type RouteResult = std::result::Result<AttemptRoute, (ChannelKind, DeliveryError)>;
@@ -200,27 +200,27 @@ fn subscriber_route(
     read: &dyn StoreRead,
     subscriber: &Subscriber,
     delivery: &Delivery,
-    envelope: AttemptMetadata,
+    metadata: AttemptMetadata,
 ) -> Result<Option<RouteResult>> {
-    let (posted, finished);
+    let (json_with_link, mail_with_link);
     let (json, mail, unsubscribe) = match &delivery.message {
-        DeliveryMessage::Json(letter) => (Some(letter), None, None),
+        DeliveryMessage::Json(body) => (Some(body), None, None),
         DeliveryMessage::Mail(mail) => (None, Some(mail), None),
         DeliveryMessage::Bulletin(id) => {
-            let Some(found) = read.bulletin(*id)? else { return Ok(None) };
+            let Some(stored) = read.bulletin(*id)? else { return Ok(None) };
             if subscriber.confirmed_at.is_none() {
                 return Ok(None);
             }
             let Some(page) = read.page(subscriber.page)? else { return Ok(None) };
-            let news = found.value;
+            let bulletin = stored.value;
             let unsubscribe = unsubscribe_url(context, &page.value, subscriber);
-            posted = render::incident_update::with_unsubscribe_url(&news.json, &unsubscribe);
-            finished = render::mail::with_unsubscribe(&news.mail, &page.value, &unsubscribe);
-            (Some(&posted), Some(&finished), Some(unsubscribe))
+            json_with_link = render::incident_update::with_unsubscribe_url(&bulletin.json, &unsubscribe);
+            mail_with_link = render::mail::with_unsubscribe(&bulletin.mail, &page.value, &unsubscribe);
+            (Some(&json_with_link), Some(&mail_with_link), Some(unsubscribe))
         }
     };
     Ok(match (&subscriber.contact, json, mail) {
-        (Contact::Webhook { url, secret }, Some(letter), _) => Some(signed_webhook(url, secret, letter, envelope)),
+        (Contact::Webhook { url, secret }, Some(body), _) => Some(signed_webhook(url, secret, body, metadata)),
         (Contact::Email(to), _, Some(mail)) => {
             Some(Ok(AttemptRoute::Mail(outgoing_mail(delivery, to, mail, unsubscribe))))
         }
@@ -230,15 +230,15 @@ fn subscriber_route(
 
 fn outgoing_mail(delivery: &Delivery, to: &str, mail: &MailMessage, unsubscribe: Option<String>) -> OutgoingMail {
     // All mails about one outage form a thread, and so do those about one incident.
-    let outage = delivery.monitor.map(|id| match delivery.outage_start {
-        Some(began) => format!("{id}.{}", began.as_millis()),
+    let outage_thread = delivery.monitor.map(|id| match delivery.outage_start {
+        Some(outage_start) => format!("{id}.{}", outage_start.as_millis()),
         None => id.to_string(),
     });
     let list = |name: &str| delivery.page.map(|page| format!("{name}.{page}"));
     OutgoingMail {
         delivery: delivery.id,
         date: delivery.created_at,
-        thread_id: outage.or_else(|| delivery.incident.map(|id| id.to_string())),
+        thread_id: outage_thread.or_else(|| delivery.incident.map(|id| id.to_string())),
         list_id: match delivery.to {
             Recipient::Subscriber(_) => list("updates"),
             Recipient::Destination(_) => list("alerts"),
@@ -249,7 +249,7 @@ fn outgoing_mail(delivery: &Delivery, to: &str, mail: &MailMessage, unsubscribe:
             | Recipient::Visitor(_) => None,
         },
         to: to.to_owned(),
-        mail: mail.clone(),
+        content: mail.clone(),
         unsubscribe_url: unsubscribe,
     }
 }
@@ -263,17 +263,17 @@ fn unsubscribe_url(context: &DeliveryContext, page: &Page, subscriber: &Subscrib
 fn signed_webhook(
     url: &str,
     secret: &parallax_core::destination::SigningSecrets,
-    letter: &[u8],
-    envelope: AttemptMetadata,
+    body: &[u8],
+    metadata: AttemptMetadata,
 ) -> RouteResult {
-    match channel::signed_request(url, secret, letter, envelope) {
-        Ok(call) => Ok(AttemptRoute::Http(ChannelKind::Webhook, call)),
+    match channel::signed_request(url, secret, body, metadata) {
+        Ok(request) => Ok(AttemptRoute::Http(ChannelKind::Webhook, request)),
         Err(error) => Err((ChannelKind::Webhook, error)),
     }
 }
 
-fn json_body(letter: &DeliveryMessage) -> Option<&[u8]> {
-    match letter {
+fn json_body(message: &DeliveryMessage) -> Option<&[u8]> {
+    match message {
         DeliveryMessage::Json(bytes) => Some(bytes),
         DeliveryMessage::Mail(_) | DeliveryMessage::Bulletin(_) => None,
     }
@@ -282,33 +282,34 @@ fn json_body(letter: &DeliveryMessage) -> Option<&[u8]> {
 async fn execute(context: &DeliveryContext, route: RouteResult) -> AttemptResponse {
     match route {
         Err((kind, error)) => failed_response(kind, &error),
-        Ok(AttemptRoute::Http(kind, call)) => {
-            let back = send_request(context, kind, &call).await;
+        Ok(AttemptRoute::Http(kind, request)) => {
+            let response = send_request(context, kind, &request).await;
             // Some channels need a second request. If either fails, both are sent again.
-            match call.follow_up.as_deref() {
-                Some(then) if back.outcome == AttemptOutcome::Accepted => send_request(context, kind, then).await,
-                Some(_) | None => back,
+            match request.follow_up.as_deref() {
+                Some(follow_up) if response.outcome == AttemptOutcome::Accepted => {
+                    send_request(context, kind, follow_up).await
+                }
+                Some(_) | None => response,
             }
         }
-        Ok(AttemptRoute::Mail(parcel)) => {
-            let SendResult { outcome, status, error, reply: answer, is_our_fault: is_ours } =
-                context.mailer.send_mail(parcel).await;
+        Ok(AttemptRoute::Mail(mail)) => {
+            let SendResult { outcome, status, error, reply, is_our_fault } = context.mailer.send_mail(mail).await;
             AttemptResponse {
                 kind: ChannelKind::Email,
                 outcome,
                 status,
                 error,
-                body: answer,
+                body: reply,
                 is_text: true,
-                is_our_fault: is_ours,
+                is_our_fault,
             }
         }
     }
 }
 
-async fn send_request(context: &DeliveryContext, kind: ChannelKind, call: &ChannelRequest) -> AttemptResponse {
-    match context.client.post(call).await {
-        Ok(answer) => classify_response(kind, answer, context.clock.now()),
+async fn send_request(context: &DeliveryContext, kind: ChannelKind, request: &ChannelRequest) -> AttemptResponse {
+    match context.client.post(request).await {
+        Ok(response) => classify_response(kind, response, context.clock.now()),
         Err(error) => failed_response(kind, &error),
     }
 }
@@ -325,19 +326,19 @@ fn failed_response(kind: ChannelKind, error: &DeliveryError) -> AttemptResponse 
     }
 }
 
-fn classify_response(kind: ChannelKind, answer: ChannelResponse, now: Timestamp) -> AttemptResponse {
-    let status = answer.status.as_u16();
+fn classify_response(kind: ChannelKind, response: ChannelResponse, now: Timestamp) -> AttemptResponse {
+    let status = response.status.as_u16();
     let (outcome, error) = match status {
         200..=299 => (AttemptOutcome::Accepted, None),
         410 => (AttemptOutcome::Gone, Some("the receiver is permanently gone".to_owned())),
         300..=399 => (AttemptOutcome::Deferred(None), Some("redirects are not followed".to_owned())),
         429 | 503 => (
-            AttemptOutcome::Deferred(channel::retry_after(kind, &answer, now)),
+            AttemptOutcome::Deferred(channel::retry_after(kind, &response, now)),
             Some(format!("unexpected status {status}")),
         ),
         _ => (AttemptOutcome::Deferred(None), Some(format!("unexpected status {status}"))),
     };
-    let ChannelResponse { body: text, is_text, .. } = answer;
+    let ChannelResponse { body: text, is_text, .. } = response;
     AttemptResponse { kind, outcome, status: Some(status), error, body: text, is_text, is_our_fault: false }
 }
 

@@ -38,7 +38,7 @@ pub struct DeliveryCounters {
     clock: Clock,
     /// By channel, then by result.
     attempts: [[AtomicU64; 3]; 8],
-    /// Deliveries that were not sent because they were outdated or their receiver was gone.
+    /// Deliveries that were not sent because they were outdated or their receiver no longer existed.
     pub dropped: AtomicU64,
     waiting: AtomicU64,
     /// Creation time of the oldest waiting delivery; 0 if none waits.
@@ -63,7 +63,7 @@ impl DeliveryCounters {
             AttemptResultKind::ALL
                 .into_iter()
                 .zip(row)
-                .map(move |(verdict, count)| (channel, verdict, count.load(Relaxed)))
+                .map(move |(result, count)| (channel, result, count.load(Relaxed)))
         })
     }
 
@@ -76,13 +76,13 @@ impl DeliveryCounters {
     pub fn oldest_waiting_ms(&self) -> i64 {
         match self.oldest_created_at.load(Relaxed) {
             0 => 0,
-            made => self.clock.now().since(Timestamp::from_millis(made)).max(0),
+            created_at => self.clock.now().since(Timestamp::from_millis(created_at)).max(0),
         }
     }
 
-    pub(super) fn count(&self, channel: ChannelKind, verdict: AttemptResultKind) {
+    pub(super) fn count(&self, channel: ChannelKind, result: AttemptResultKind) {
         let row = ChannelKind::ALL.iter().position(|it| *it == channel);
-        let column = AttemptResultKind::ALL.iter().position(|it| *it == verdict);
+        let column = AttemptResultKind::ALL.iter().position(|it| *it == result);
         let cell = row.zip(column).and_then(|(row, column)| self.attempts.get(row)?.get(column));
         if let Some(cell) = cell {
             cell.fetch_add(1, Relaxed);

@@ -3,7 +3,7 @@
 
 use parallax_dial::DialError;
 
-/// Reason why a receiver gave no response, or why no request was made.
+/// Reason why a receiver gave no response, or why no request was sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
     /// The client could not be created.

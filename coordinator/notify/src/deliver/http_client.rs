@@ -61,20 +61,20 @@ pub struct DeliveryClient {
 }
 
 impl DeliveryClient {
-    /// Creates a client that trusts the public web roots and `extra` ones. Addresses of this host and of
+    /// Creates a client that trusts the public web roots and `extra_roots`. Addresses of this host and of
     /// private networks are allowed only with `allow_private`, which is for tests and the demo, where
     /// receivers run on this host.
     ///
     /// # Errors
     /// [`DeliveryError::Setup`] if the resolver or TLS can't be set up.
-    pub fn new(allow_private: bool, extra: &[CertificateDer<'static>]) -> Result<Self, DeliveryError> {
+    pub fn new(allow_private: bool, extra_roots: &[CertificateDer<'static>]) -> Result<Self, DeliveryError> {
         let resolver = DnsResolver::system().map_err(|error| DeliveryError::Setup(error.to_string()))?;
         let policy = DialPolicy { allow_private, allow_own_host: allow_private, ..DialPolicy::default() };
-        Self::with_guard(DialGuard::new(resolver, policy), extra)
+        Self::with_guard(DialGuard::new(resolver, policy), extra_roots)
     }
 
-    fn with_guard(guard: DialGuard, extra: &[CertificateDer<'static>]) -> Result<Self, DeliveryError> {
-        let http = GuardedClient::new(guard, BlockedAddressMode::RefuseAny, extra);
+    fn with_guard(guard: DialGuard, extra_roots: &[CertificateDer<'static>]) -> Result<Self, DeliveryError> {
+        let http = GuardedClient::new(guard, BlockedAddressMode::RefuseAny, extra_roots);
         let http = http.map_err(|error| DeliveryError::Setup(error.to_string()))?;
         Ok(Self { http, timeout: REQUEST_TIMEOUT, last_logged: Mutex::new(None) })
     }
@@ -90,19 +90,19 @@ impl DeliveryClient {
     ///
     /// # Errors
     /// Reason why there is no response.
-    pub async fn post(&self, call: &ChannelRequest) -> Result<ChannelResponse, DeliveryError> {
+    pub async fn post(&self, request: &ChannelRequest) -> Result<ChannelResponse, DeliveryError> {
         let deadline = Instant::now() + self.timeout;
         let mut headers = HeaderMap::from_iter([
             (header::USER_AGENT, USER_AGENT),
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         ]);
-        headers.extend(call.headers.iter().cloned());
-        let request = GuardedRequest { method: Method::POST, url: &call.url, headers, body: call.body.clone() };
-        let response = self.http.send(request, deadline).await.map_err(|error| {
+        headers.extend(request.headers.iter().cloned());
+        let guarded = GuardedRequest { method: Method::POST, url: &request.url, headers, body: request.body.clone() };
+        let response = self.http.send(guarded, deadline).await.map_err(|error| {
             if error == GuardedClientError::Dial(DialError::OwnAddressesUnreadable) {
                 self.log_unreadable_addresses();
             }
-            match (call.url.domain(), error) {
+            match (request.url.domain(), error) {
                 (
                     Some(_),
                     GuardedClientError::Dial(
@@ -144,21 +144,21 @@ fn is_text(media: &HeaderValue) -> bool {
 }
 
 /// Reads the start of a body; `None` if it is not text. Stops at the time limit or the size limit.
-async fn read_body(mut response: GuardedResponse, until: Instant) -> Option<String> {
-    let (mut kept, mut seen) = (Vec::new(), 0);
-    while seen < MAX_BODY {
-        let Ok(Ok(Some(data))) = timeout_at(until, response.chunk()).await else { break };
-        seen += data.len();
-        let room = MAX_RESPONSE_BYTES.saturating_sub(kept.len());
-        kept.extend(data.iter().take(room));
+async fn read_body(mut response: GuardedResponse, deadline: Instant) -> Option<String> {
+    let (mut body, mut received) = (Vec::new(), 0);
+    while received < MAX_BODY {
+        let Ok(Ok(Some(data))) = timeout_at(deadline, response.chunk()).await else { break };
+        received += data.len();
+        let free = MAX_RESPONSE_BYTES.saturating_sub(body.len());
+        body.extend(data.iter().take(free));
     }
-    match std::str::from_utf8(&kept) {
+    match std::str::from_utf8(&body) {
         // The size limit may split a character.
-        Err(error) if error.error_len().is_none() => kept.truncate(error.valid_up_to()),
+        Err(error) if error.error_len().is_none() => body.truncate(error.valid_up_to()),
         Err(_) => return None,
         Ok(_) => {}
     }
-    String::from_utf8(kept).ok().filter(|text| !text.contains('\0'))
+    String::from_utf8(body).ok().filter(|text| !text.contains('\0'))
 }
 
 impl From<GuardedClientError> for DeliveryError {

@@ -126,40 +126,40 @@ impl Mailer {
     }
 
     /// Builds the message; an error is about the recipient's address or a configured one.
-    fn build_message(&self, parcel: &OutgoingMail) -> Result<Message, SendResult> {
-        let refused = |_| failed_result(AttemptOutcome::Rejected, "not an email address", false);
-        let to = Mailbox::new(None, parcel.to.parse().map_err(refused)?);
+    fn build_message(&self, mail: &OutgoingMail) -> Result<Message, SendResult> {
+        let invalid = |_| failed_result(AttemptOutcome::Rejected, "not an email address", false);
+        let to = Mailbox::new(None, mail.to.parse().map_err(invalid)?);
         let host = self.from.email.domain();
-        let since = Duration::from_millis(parcel.date.as_millis().unsigned_abs());
+        let since_epoch = Duration::from_millis(mail.date.as_millis().unsigned_abs());
         let mut builder = Message::builder()
             .from(self.from.clone())
             .to(to)
-            .date(SystemTime::UNIX_EPOCH + since)
-            .message_id(Some(format!("<{}@{host}>", parcel.delivery)))
-            .subject(parcel.mail.subject.replace(char::is_control, " "));
+            .date(SystemTime::UNIX_EPOCH + since_epoch)
+            .message_id(Some(format!("<{}@{host}>", mail.delivery)))
+            .subject(mail.content.subject.replace(char::is_control, " "));
         if let Some(reply_to) = &self.reply_to {
             builder = builder.reply_to(reply_to.clone());
         }
-        if let Some(thread) = parcel.thread_id.as_deref().filter(|thread| is_header_safe(thread)) {
+        if let Some(thread) = mail.thread_id.as_deref().filter(|thread| is_header_safe(thread)) {
             let root = format!("<{thread}@{host}>");
             builder = builder.in_reply_to(root.clone()).references(root);
         }
-        if let Some(list) = parcel.list_id.as_deref().filter(|list| is_header_safe(list)) {
+        if let Some(list) = mail.list_id.as_deref().filter(|list| is_header_safe(list)) {
             builder = builder.raw_header(raw_header("List-Id", format!("<{list}.{host}>")));
         }
         // Suppresses automatic replies such as out-of-office messages (RFC 3834).
         builder = builder.raw_header(raw_header("Auto-Submitted", "auto-generated".to_owned()));
-        if let Some(url) = parcel.unsubscribe_url.as_deref().filter(|url| is_header_safe(url)) {
+        if let Some(url) = mail.unsubscribe_url.as_deref().filter(|url| is_header_safe(url)) {
             // On one line: relays that refold this header break the DKIM signature.
             builder = builder
                 .raw_header(raw_header("List-Unsubscribe", format!("<{url}>")))
                 .raw_header(raw_header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()));
         }
         let parts = MultiPart::alternative()
-            .boundary(format!("part-{}", parcel.delivery))
+            .boundary(format!("part-{}", mail.delivery))
             .build()
-            .singlepart(SinglePart::plain(parcel.mail.text.clone()))
-            .singlepart(SinglePart::html(parcel.mail.html.clone()));
+            .singlepart(SinglePart::plain(mail.content.text.clone()))
+            .singlepart(SinglePart::html(mail.content.html.clone()));
         builder
             .multipart(parts)
             .map_err(|error| failed_result(AttemptOutcome::Deferred(None), &error.to_string(), true))
@@ -169,11 +169,11 @@ impl Mailer {
 impl SendMail for Mailer {
     /// If the connection is lost after the server accepted the mail but before its reply arrived, the mail is
     /// sent again with the same `Message-ID`.
-    fn send_mail(&self, parcel: OutgoingMail) -> BoxFuture<'_, SendResult> {
+    fn send_mail(&self, mail: OutgoingMail) -> BoxFuture<'_, SendResult> {
         Box::pin(async move {
-            let message = match self.build_message(&parcel) {
+            let message = match self.build_message(&mail) {
                 Ok(message) => message,
-                Err(posted) => return posted,
+                Err(failure) => return failure,
             };
             match &self.backend {
                 ActiveBackend::None => failed_result(
@@ -182,7 +182,7 @@ impl SendMail for Mailer {
                     true,
                 ),
                 ActiveBackend::Folder(folder) => {
-                    mail_folder::store_mail(folder.clone(), &parcel, message.formatted()).await
+                    mail_folder::store_mail(folder.clone(), &mail, message.formatted()).await
                 }
                 ActiveBackend::Smtp(smtp) => smtp.send(message.envelope(), &message.formatted()).await,
             }
@@ -190,8 +190,8 @@ impl SendMail for Mailer {
     }
 }
 
-fn failed_result(outcome: AttemptOutcome, error: &str, is_ours: bool) -> SendResult {
-    SendResult { status: None, outcome, error: Some(error.to_owned()), reply: String::new(), is_our_fault: is_ours }
+fn failed_result(outcome: AttemptOutcome, error: &str, is_our_fault: bool) -> SendResult {
+    SendResult { status: None, outcome, error: Some(error.to_owned()), reply: String::new(), is_our_fault }
 }
 
 /// Returns true if the text can be used unescaped between `<` and `>` in a header.
@@ -205,7 +205,7 @@ fn raw_header(name: &'static str, value: String) -> HeaderValue {
 }
 
 /// Truncates a response to the length that is logged.
-fn truncated_reply(mut answer: String) -> String {
-    answer.truncate(answer.floor_char_boundary(MAX_RESPONSE_BYTES));
-    answer
+fn truncated_reply(mut reply: String) -> String {
+    reply.truncate(reply.floor_char_boundary(MAX_RESPONSE_BYTES));
+    reply
 }

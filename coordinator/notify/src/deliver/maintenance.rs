@@ -33,28 +33,28 @@ pub(super) struct WaitingListing {
     /// Others that are behind another delivery.
     pub(super) known_not_reminders: BTreeSet<DeliveryId>,
     /// Time that the listing took.
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
 }
 
-/// Lists the waiting deliveries. `ordinary` are deliveries behind another one that are known not to be
+/// Lists the waiting deliveries. `known_not_reminders` are deliveries behind another one that are known not to be
 /// `still-down`.
-pub(super) async fn list_waiting(store: &Store, ordinary: BTreeSet<DeliveryId>) -> Result<WaitingListing> {
-    let reading = store.read(move |read| {
-        let began = Instant::now();
+pub(super) async fn list_waiting(store: &Store, known_not_reminders: BTreeSet<DeliveryId>) -> Result<WaitingListing> {
+    let listing = store.read(move |read| {
+        let started = Instant::now();
         let waiting = read.waiting_deliveries()?;
-        let (mut stale, mut known) = (Vec::new(), BTreeSet::new());
+        let (mut outdated, mut not_reminders) = (Vec::new(), BTreeSet::new());
         for it in queue::queued_behind(&waiting) {
-            let is_stale = !ordinary.contains(&it.id)
+            let is_outdated = !known_not_reminders.contains(&it.id)
                 && read.delivery(it.id)?.is_some_and(|it| it.value.event == AlertKind::StillDown.name());
-            if is_stale {
-                stale.push(it);
+            if is_outdated {
+                outdated.push(it);
             } else {
-                known.insert(it.id);
+                not_reminders.insert(it.id);
             }
         }
-        Ok(WaitingListing { waiting, outdated: stale, known_not_reminders: known, took: began.elapsed() })
+        Ok(WaitingListing { waiting, outdated, known_not_reminders: not_reminders, duration: started.elapsed() })
     });
-    reading.await
+    listing.await
 }
 
 /// Drops the given deliveries if they still wait.
@@ -73,12 +73,12 @@ pub(super) async fn drop_waiting(context: &DeliveryContext, ids: BTreeSet<Delive
 /// Makes all waiting deliveries to these receivers due now.
 pub(super) async fn bring_forward(context: &DeliveryContext, receivers: BTreeSet<Recipient>) {
     let now = context.clock.now();
-    let finding = context.store.read(move |read| {
+    let listing = context.store.read(move |read| {
         let waiting = read.waiting_deliveries()?.into_iter();
-        let found = waiting.filter(|it| it.due > now && receivers.contains(&it.ordering_key.to));
-        Ok(found.map(|it| it.id).collect::<BTreeSet<_>>())
+        let later = waiting.filter(|it| it.due > now && receivers.contains(&it.ordering_key.to));
+        Ok(later.map(|it| it.id).collect::<BTreeSet<_>>())
     });
-    match finding.await {
+    match listing.await {
         Ok(ids) => {
             update_deliveries(context, ids, |delivery, now| {
                 let is_later = matches!(delivery.state, DeliveryState::Waiting(due) if due > now);
@@ -111,38 +111,38 @@ pub(super) async fn run_maintenance(context: Arc<DeliveryContext>, wake: Arc<Not
 /// ones.
 async fn run_round(context: &Arc<DeliveryContext>) -> Result<bool> {
     let shared = Arc::clone(context);
-    let gone = context.store.read(move |read| {
+    let unreachable = context.store.read(move |read| {
         let receivers: BTreeSet<Recipient> = read.waiting_deliveries()?.iter().map(|it| it.ordering_key.to).collect();
-        let mut gone = BTreeSet::new();
+        let mut unreachable = BTreeSet::new();
         for to in receivers {
             if !is_reachable(&shared, read, to)? {
-                gone.insert(to);
+                unreachable.insert(to);
             }
         }
-        Ok(gone)
+        Ok(unreachable)
     });
-    let gone = gone.await?;
-    let is_some = !gone.is_empty();
-    if is_some {
-        bring_forward(context, gone).await;
+    let unreachable = unreachable.await?;
+    let found_unreachable = !unreachable.is_empty();
+    if found_unreachable {
+        bring_forward(context, unreachable).await;
     }
     let mut batch = Batch::new();
     batch.write(Op::DeleteOldDeliveries(context.clock.now() - DELIVERY_RETENTION));
     context.store.commit(batch).await?;
-    Ok(is_some)
+    Ok(found_unreachable)
 }
 
 /// Applies a change to deliveries that still need it, and returns how many were changed.
 async fn update_deliveries(
     context: &DeliveryContext,
     ids: BTreeSet<DeliveryId>,
-    alter: impl Fn(&mut Delivery, Timestamp) -> bool,
+    change: impl Fn(&mut Delivery, Timestamp) -> bool,
 ) -> u64 {
     let ids: Vec<DeliveryId> = ids.into_iter().collect();
     let mut changed = 0;
-    for some in ids.chunks(BATCH_SIZE) {
+    for chunk in ids.chunks(BATCH_SIZE) {
         for _ in 0..MAX_COMMIT_ATTEMPTS {
-            match update_chunk(context, some, &alter).await {
+            match update_chunk(context, chunk, &change).await {
                 Ok(count) => {
                     changed += count;
                     break;
@@ -162,15 +162,15 @@ async fn update_deliveries(
 async fn update_chunk(
     context: &DeliveryContext,
     ids: &[DeliveryId],
-    alter: &impl Fn(&mut Delivery, Timestamp) -> bool,
+    change: &impl Fn(&mut Delivery, Timestamp) -> bool,
 ) -> Result<u64> {
     let (read, now) = (context.store.reader(), context.clock.now());
     let (mut batch, mut count) = (Batch::new(), 0);
     for id in ids {
-        let Some(found) = read.delivery(*id)? else { continue };
-        let mut delivery = found.value;
-        if alter(&mut delivery, now) {
-            batch.expect(Expect::Delivery(*id, Presence::At(found.revision))).write(delivery);
+        let Some(stored) = read.delivery(*id)? else { continue };
+        let mut delivery = stored.value;
+        if change(&mut delivery, now) {
+            batch.expect(Expect::Delivery(*id, Presence::At(stored.revision))).write(delivery);
             count += 1;
         }
     }

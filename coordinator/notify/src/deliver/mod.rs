@@ -119,13 +119,13 @@ impl Deliverer {
         store: Store,
         clock: Clock,
         client: DeliveryClient,
-        post: Arc<dyn SendMail>,
+        mailer: Arc<dyn SendMail>,
         settings: DeliverySettings,
         stop_links: StopLinks,
         wake: Arc<Notify>,
     ) -> Self {
         let counters = Arc::new(DeliveryCounters::new(clock.clone()));
-        let context = Arc::new(DeliveryContext { store, clock, client, mailer: post, settings, counters, stop_links });
+        let context = Arc::new(DeliveryContext { store, clock, client, mailer, settings, counters, stop_links });
         Self {
             context,
             wake,
@@ -142,47 +142,49 @@ impl Deliverer {
     }
 
     /// Runs until stopped, then waits up to five seconds for deliveries in flight to be recorded.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>, watch: Supervisor) {
-        let mut tasks = watch.task_group();
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>, supervisor: Supervisor) {
+        let mut tasks = supervisor.task_group();
         let (context, wake) = (Arc::clone(&self.context), Arc::clone(&self.wake));
         tasks.spawn_restarting("deliveries", move || {
             maintenance::run_maintenance(Arc::clone(&context), Arc::clone(&wake))
         });
         // Both are due now: the first listing runs at once.
-        let (mut list_at, mut look_at) = (Instant::now(), Instant::now());
-        let mut is_stale = true;
+        let (mut list_at, mut refresh_at) = (Instant::now(), Instant::now());
+        let mut needs_listing = true;
         loop {
-            let is_all = self.send_due();
+            let all_sent = self.send_due();
             let to_next = self.time_to_next();
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
                 // Before finished jobs: those may never run out.
-                () = self.wake.notified() => is_stale = true,
-                () = sleep_until(list_at), if is_stale && !self.is_listing => {
-                    is_stale = false;
+                () = self.wake.notified() => needs_listing = true,
+                () = sleep_until(list_at), if needs_listing && !self.is_listing => {
+                    needs_listing = false;
                     self.start_listing();
                 }
-                Some(done) = self.jobs.join_next() => match done {
-                    Ok(JobResult::Listed(listed)) => {
+                Some(finished) = self.jobs.join_next() => match finished {
+                    Ok(JobResult::Listed(listing)) => {
                         self.is_listing = false;
-                        let pause = self.apply_listing(listed);
+                        let pause = self.apply_listing(listing);
                         list_at = Instant::now() + pause;
-                        look_at = Instant::now() + MAX_LIST_PAUSE.max(pause);
+                        refresh_at = Instant::now() + MAX_LIST_PAUSE.max(pause);
                     }
-                    Ok(JobResult::Attempted(lane, result)) => is_stale |= self.on_attempt_finished(lane, result),
-                    Ok(JobResult::Changed) => is_stale = true,
+                    Ok(JobResult::Attempted(ordering_key, result)) => {
+                        needs_listing |= self.on_attempt_finished(ordering_key, result);
+                    }
+                    Ok(JobResult::Changed) => needs_listing = true,
                     Err(error) => {
                         // Jobs are never aborted, so this is a panic. A new listing restores the state of its
                         // deliveries.
                         tracing::error!(%error, "a delivery job panicked; listing the waiting deliveries again");
                         self.is_listing = false;
-                        is_stale = true;
+                        needs_listing = true;
                         list_at = Instant::now() + MAX_LIST_PAUSE;
                     }
                 },
-                () = tokio::task::yield_now(), if !is_all => {}
-                () = sleep_until(look_at), if !is_stale && !self.is_listing => is_stale = true,
+                () = tokio::task::yield_now(), if !all_sent => {}
+                () = sleep_until(refresh_at), if !needs_listing && !self.is_listing => needs_listing = true,
                 () = sleep(to_next.unwrap_or_default()), if to_next.is_some() => {}
             }
         }
@@ -198,20 +200,20 @@ impl Deliverer {
     /// Sends everything that is due and has a free slot; false if there may be more.
     fn send_due(&mut self) -> bool {
         let now = self.context.clock.now();
-        let mut looks = MAX_CHECKS_PER_TURN;
+        let mut checks_left = MAX_CHECKS_PER_TURN;
         let context = &self.context;
-        while let Some((lane, id)) = self.queue.take_next(now, &mut looks, |to| context.class_of(to)) {
+        while let Some((ordering_key, id)) = self.queue.take_next(now, &mut checks_left, |to| context.class_of(to)) {
             let context = Arc::clone(&self.context);
             self.jobs.spawn(async move {
-                let trying = AssertUnwindSafe(attempt::attempt(&context, id)).catch_unwind();
-                let result = trying.await.unwrap_or_else(|_| {
+                let attempting = AssertUnwindSafe(attempt::attempt(&context, id)).catch_unwind();
+                let result = attempting.await.unwrap_or_else(|_| {
                     tracing::error!(%id, "a delivery attempt panicked; retrying later");
                     TurnResult::waiting_until(context.clock.now() + record::PANIC_RETRY_MS)
                 });
-                JobResult::Attempted(lane, result)
+                JobResult::Attempted(ordering_key, result)
             });
         }
-        looks > 0
+        checks_left > 0
     }
 
     /// Time until the next delivery is due; `None` if none waits for its time.
@@ -222,10 +224,10 @@ impl Deliverer {
 
     fn start_listing(&mut self) {
         self.is_listing = true;
-        let (store, ordinary) = (self.context.store.clone(), self.known_not_reminders.clone());
+        let (store, known_not_reminders) = (self.context.store.clone(), self.known_not_reminders.clone());
         self.jobs.spawn(async move {
-            match maintenance::list_waiting(&store, ordinary).await {
-                Ok(listed) => JobResult::Listed(Some(listed)),
+            match maintenance::list_waiting(&store, known_not_reminders).await {
+                Ok(listing) => JobResult::Listed(Some(listing)),
                 Err(error) => {
                     tracing::error!(%error, "can't list the waiting deliveries; retrying");
                     sleep(STORE_RETRY).await;
@@ -236,34 +238,34 @@ impl Deliverer {
     }
 
     /// Applies a listing and returns the pause until the next one.
-    fn apply_listing(&mut self, listed: Option<WaitingListing>) -> Duration {
-        let Some(mut listed) = listed else { return MIN_LIST_PAUSE };
-        let began = Instant::now();
-        self.context.counters.set_waiting(&listed.waiting);
-        listed.outdated.retain(|it| !self.queue.is_in_flight(it.ordering_key, it.id));
-        if !listed.outdated.is_empty() {
-            let stale: BTreeSet<DeliveryId> = listed.outdated.iter().map(|it| it.id).collect();
-            listed.waiting.retain(|it| !stale.contains(&it.id));
+    fn apply_listing(&mut self, listing: Option<WaitingListing>) -> Duration {
+        let Some(mut listing) = listing else { return MIN_LIST_PAUSE };
+        let started = Instant::now();
+        self.context.counters.set_waiting(&listing.waiting);
+        listing.outdated.retain(|it| !self.queue.is_in_flight(it.ordering_key, it.id));
+        if !listing.outdated.is_empty() {
+            let outdated: BTreeSet<DeliveryId> = listing.outdated.iter().map(|it| it.id).collect();
+            listing.waiting.retain(|it| !outdated.contains(&it.id));
             let context = Arc::clone(&self.context);
             self.jobs.spawn(async move {
-                maintenance::drop_waiting(&context, stale).await;
+                maintenance::drop_waiting(&context, outdated).await;
                 JobResult::Changed
             });
         }
-        self.known_not_reminders = listed.known_not_reminders;
-        self.queue.replace_waiting(&listed.waiting);
-        (listed.took + began.elapsed()).saturating_mul(PAUSE_FACTOR).max(MIN_LIST_PAUSE)
+        self.known_not_reminders = listing.known_not_reminders;
+        self.queue.replace_waiting(&listing.waiting);
+        (listing.duration + started.elapsed()).saturating_mul(PAUSE_FACTOR).max(MIN_LIST_PAUSE)
     }
 
     /// Applies the result of an attempt; true if waiting deliveries changed as well.
-    fn on_attempt_finished(&mut self, lane: OrderingKey, result: TurnResult) -> bool {
-        self.queue.on_finished(lane, result.next_step, result.succeeded);
+    fn on_attempt_finished(&mut self, ordering_key: OrderingKey, result: TurnResult) -> bool {
+        self.queue.on_finished(ordering_key, result.next_step, result.succeeded);
         if result.is_receiver_stale {
-            self.queue.remove_class(lane.to);
+            self.queue.remove_class(ordering_key.to);
         }
         if result.recheck_waiting {
             // Everything else that waits for this receiver is sent now, or dropped.
-            let (context, to) = (Arc::clone(&self.context), lane.to);
+            let (context, to) = (Arc::clone(&self.context), ordering_key.to);
             self.jobs.spawn(async move {
                 maintenance::bring_forward(&context, BTreeSet::from([to])).await;
                 JobResult::Changed
@@ -274,32 +276,32 @@ impl Deliverer {
 }
 
 impl DeliveryContext {
-    /// Class of a receiver, which decides whose slots it uses. A read error surfaces again in the attempt.
+    /// Class of a receiver, which decides which pools it uses. A read error surfaces again in the attempt.
     fn class_of(&self, to: Recipient) -> ReceiverClass {
         let read = self.store.reader();
-        let of = |host: Option<String>, is_failing: bool| ReceiverClass {
+        let class = |host: Option<String>, is_failing: bool| ReceiverClass {
             host: host.map(Into::into),
             last_succeeded: is_failing.then_some(false),
         };
         match to {
             Recipient::Destination(id) => match read.destination(id) {
-                Ok(Some(it)) => of(
+                Ok(Some(it)) => class(
                     channel::receiver_host(&it.value.channel, &self.settings.service_urls),
                     it.value.health.failing_since.is_some(),
                 ),
-                Ok(None) | Err(_) => of(Some(String::new()), false),
+                Ok(None) | Err(_) => class(Some(String::new()), false),
             },
             Recipient::Subscriber(id) => match read.subscriber(id) {
-                Ok(Some(it)) => of(attempt::host_of(&it.value.contact), it.value.health.failing_since.is_some()),
-                Ok(None) | Err(_) => of(Some(String::new()), false),
+                Ok(Some(it)) => class(attempt::host_of(&it.value.contact), it.value.health.failing_since.is_some()),
+                Ok(None) | Err(_) => class(Some(String::new()), false),
             },
             Recipient::OperatorWebhook => {
-                of(self.settings.operator_hook.as_ref().map(|(url, _)| channel::host_of(url)), false)
+                class(self.settings.operator_hook.as_ref().map(|(url, _)| channel::host_of(url)), false)
             }
             Recipient::Owner(_)
             | Recipient::OperatorMail
             | Recipient::UnconfirmedDestination(_)
-            | Recipient::Visitor(_) => of(None, false),
+            | Recipient::Visitor(_) => class(None, false),
         }
     }
 }

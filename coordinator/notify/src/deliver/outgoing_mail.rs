@@ -10,18 +10,18 @@ use parallax_core::time::Timestamp;
 /// A mail to one mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutgoingMail {
-    /// Delivery id, which makes the `Message-ID`: the same for all attempts.
+    /// Delivery id, which is part of the `Message-ID`: the same for all attempts.
     pub delivery: DeliveryId,
     /// Creation time of the message: the `Date` header of all attempts.
     pub date: Timestamp,
     /// Thread id: mail programs group mails by it.
     pub thread_id: Option<String>,
-    /// List name under our domain (`List-PageIdSource`, RFC 2919): mail programs filter by it.
+    /// List name under our domain (`List-Id`, RFC 2919): mail programs filter by it.
     pub list_id: Option<String>,
     /// Recipient's address.
     pub to: String,
     /// Content.
-    pub mail: MailMessage,
+    pub content: MailMessage,
     /// URL of one-click unsubscribe (RFC 8058) for a subscriber, or of the stop link for a destination.
     pub unsubscribe_url: Option<String>,
 }
@@ -44,5 +44,5 @@ pub struct SendResult {
 /// Mail transport.
 pub trait SendMail: fmt::Debug + Send + Sync {
     /// Sends a mail and returns the result.
-    fn send_mail(&self, parcel: OutgoingMail) -> BoxFuture<'_, SendResult>;
+    fn send_mail(&self, mail: OutgoingMail) -> BoxFuture<'_, SendResult>;
 }

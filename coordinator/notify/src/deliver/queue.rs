@@ -23,7 +23,7 @@ const MAX_PER_RECEIVER: usize = 1;
 /// Maximum number of concurrent mails, in addition to the requests.
 const MAX_MAILS: usize = 8;
 
-/// Receiver class, which decides whose slots it uses.
+/// Receiver class, which decides which pools it uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReceiverClass {
     /// Host and port of its requests; `None` for mail.
@@ -47,7 +47,7 @@ struct QueueHead {
     due: Timestamp,
     seq: u64,
     id: DeliveryId,
-    lane: OrderingKey,
+    ordering_key: OrderingKey,
 }
 
 /// Pool of slots.
@@ -91,28 +91,30 @@ impl DeliveryQueue {
             self.by_key.entry(it.ordering_key).or_default().insert((it.seq, it.id), it.due);
             receivers.insert(it.ordering_key.to);
         }
-        let busy = &self.in_flight;
-        self.classes.retain(|to, _| receivers.contains(to) || busy.keys().any(|lane| lane.to == *to));
-        let lanes: Vec<OrderingKey> = self.by_key.keys().copied().collect();
-        lanes.into_iter().for_each(|lane| self.enqueue_head(lane));
+        let in_flight = &self.in_flight;
+        self.classes
+            .retain(|to, _| receivers.contains(to) || in_flight.keys().any(|ordering_key| ordering_key.to == *to));
+        let ordering_keys: Vec<OrderingKey> = self.by_key.keys().copied().collect();
+        ordering_keys.into_iter().for_each(|ordering_key| self.enqueue_head(ordering_key));
     }
 
     /// Returns the next delivery that may be sent at `now` and marks it as in flight. `classify` is called
-    /// for receivers without a known class. Checks at most `looks` entries and subtracts them.
+    /// for receivers without a known class. Checks at most `checks_left` entries and subtracts them.
     pub(super) fn take_next(
         &mut self,
         now: Timestamp,
-        looks: &mut usize,
+        checks_left: &mut usize,
         mut classify: impl FnMut(Recipient) -> ReceiverClass,
     ) -> Option<(OrderingKey, DeliveryId)> {
-        while let Some(left) = looks.checked_sub(1) {
-            *looks = left;
+        while let Some(remaining) = checks_left.checked_sub(1) {
+            *checks_left = remaining;
             let head = self.take_unparked().or_else(|| self.take_due(now))?;
-            let to = head.lane.to;
+            let to = head.ordering_key.to;
             let class = self.classes.entry(to).or_insert_with(|| classify(to));
             let pools = pools_of(to, class);
-            let full = pools.iter().find(|(pool, room)| self.used_slots.get(pool).is_some_and(|held| held >= room));
-            if let Some((pool, _)) = full {
+            let full_pool =
+                pools.iter().find(|(pool, size)| self.used_slots.get(pool).is_some_and(|used| used >= size));
+            if let Some((pool, _)) = full_pool {
                 self.parked.entry(pool.clone()).or_default().insert(head);
                 continue;
             }
@@ -120,36 +122,36 @@ impl DeliveryQueue {
             for pool in &pools {
                 *self.used_slots.entry(pool.clone()).or_default() += 1;
             }
-            self.in_flight.insert(head.lane, (head.seq, head.id, pools));
-            return Some((head.lane, head.id));
+            self.in_flight.insert(head.ordering_key, (head.seq, head.id, pools));
+            return Some((head.ordering_key, head.id));
         }
         None
     }
 
-    /// Applies the result of a delivery in flight; `went` is the result of its attempt, if there was one.
-    pub(super) fn on_finished(&mut self, lane: OrderingKey, left: NextStep, went: Option<bool>) {
-        let Some((seq, id, pools)) = self.in_flight.remove(&lane) else { return };
+    /// Applies the result of a delivery in flight; `succeeded` is the result of its attempt, if there was one.
+    pub(super) fn on_finished(&mut self, ordering_key: OrderingKey, next_step: NextStep, succeeded: Option<bool>) {
+        let Some((seq, id, pools)) = self.in_flight.remove(&ordering_key) else { return };
         for pool in pools {
-            if let Some(held) = self.used_slots.get_mut(&pool) {
-                *held -= 1;
-                if *held == 0 {
+            if let Some(used) = self.used_slots.get_mut(&pool) {
+                *used -= 1;
+                if *used == 0 {
                     self.used_slots.remove(&pool);
                 }
             }
             self.with_free_slots.insert(pool);
         }
-        if let Some(class) = self.classes.get_mut(&lane.to) {
-            class.last_succeeded = went.or(class.last_succeeded);
+        if let Some(class) = self.classes.get_mut(&ordering_key.to) {
+            class.last_succeeded = succeeded.or(class.last_succeeded);
         }
-        let waiting = self.by_key.entry(lane).or_default();
-        match left {
+        let waiting = self.by_key.entry(ordering_key).or_default();
+        match next_step {
             NextStep::Finished => drop(waiting.remove(&(seq, id))),
             NextStep::WaitUntil(due) => drop(waiting.insert((seq, id), due)),
         }
         if waiting.is_empty() {
-            self.by_key.remove(&lane);
+            self.by_key.remove(&ordering_key);
         } else {
-            self.enqueue_head(lane);
+            self.enqueue_head(ordering_key);
         }
     }
 
@@ -169,25 +171,25 @@ impl DeliveryQueue {
     }
 
     /// Returns true if this delivery is in flight.
-    pub(super) fn is_in_flight(&self, lane: OrderingKey, id: DeliveryId) -> bool {
-        self.in_flight.get(&lane).is_some_and(|(_, busy, _)| *busy == id)
+    pub(super) fn is_in_flight(&self, ordering_key: OrderingKey, id: DeliveryId) -> bool {
+        self.in_flight.get(&ordering_key).is_some_and(|(_, in_flight, _)| *in_flight == id)
     }
 
-    fn enqueue_head(&mut self, lane: OrderingKey) {
-        if self.in_flight.contains_key(&lane) {
+    fn enqueue_head(&mut self, ordering_key: OrderingKey) {
+        if self.in_flight.contains_key(&ordering_key) {
             return;
         }
-        let first = self.by_key.get(&lane).and_then(|waiting| waiting.first_key_value());
+        let first = self.by_key.get(&ordering_key).and_then(|waiting| waiting.first_key_value());
         if let Some((&(seq, id), &due)) = first {
-            self.ready.insert(QueueHead { due, seq, id, lane });
+            self.ready.insert(QueueHead { due, seq, id, ordering_key });
         }
     }
 
     /// Takes a parked delivery from a pool that has a free slot again.
     fn take_unparked(&mut self) -> Option<QueueHead> {
         while let Some(pool) = self.with_free_slots.first().cloned() {
-            let has_room = self.used_slots.get(&pool).is_none_or(|held| *held < capacity(&pool));
-            let next = self.parked.get_mut(&pool).filter(|_| has_room).and_then(BTreeSet::pop_first);
+            let has_free_slot = self.used_slots.get(&pool).is_none_or(|used| *used < capacity(&pool));
+            let next = self.parked.get_mut(&pool).filter(|_| has_free_slot).and_then(BTreeSet::pop_first);
             match next {
                 Some(head) => return Some(head),
                 None => {
@@ -212,9 +214,9 @@ impl DeliveryQueue {
 pub(super) fn queued_behind(waiting: &[WaitingDelivery]) -> Vec<WaitingDelivery> {
     let mut first: BTreeMap<OrderingKey, (u64, DeliveryId)> = BTreeMap::new();
     for it in waiting {
-        let place = (it.seq, it.id);
-        let least = first.entry(it.ordering_key).or_insert(place);
-        *least = (*least).min(place);
+        let position = (it.seq, it.id);
+        let lowest = first.entry(it.ordering_key).or_insert(position);
+        *lowest = (*lowest).min(position);
     }
     let is_behind = |it: &&WaitingDelivery| first.get(&it.ordering_key) != Some(&(it.seq, it.id));
     waiting.iter().filter(is_behind).copied().collect()
@@ -223,7 +225,7 @@ pub(super) fn queued_behind(waiting: &[WaitingDelivery]) -> Vec<WaitingDelivery>
 /// Pools that a request to this receiver uses, with their sizes.
 fn pools_of(to: Recipient, class: &ReceiverClass) -> Vec<(Pool, usize)> {
     let Some(host) = &class.host else { return vec![(Pool::Mails, MAX_MAILS)] };
-    // The narrowest pool first, so that a blocked delivery is parked only with its like.
+    // The narrowest pool first, so that a blocked delivery is parked only with those of the same receiver or host.
     let mut pools = vec![(Pool::Receiver(to), MAX_PER_RECEIVER)];
     if class.last_succeeded == Some(false) {
         pools.push((Pool::FailingPerHost(Arc::clone(host)), MAX_FAILING_PER_HOST));

@@ -12,23 +12,24 @@ use super::DeliveryContext;
 /// Returns true if the receiver exists, is enabled, and uses a channel that its account's plan includes. A
 /// page that is being deleted has no reachable receivers.
 pub(super) fn is_reachable(context: &DeliveryContext, read: &dyn StoreRead, to: Recipient) -> Result<bool> {
-    let is_kept = |page| -> Result<bool> { Ok(read.page(page)?.is_some_and(|page| page.value.account != NO_ACCOUNT)) };
+    let page_exists =
+        |page| -> Result<bool> { Ok(read.page(page)?.is_some_and(|page| page.value.account != NO_ACCOUNT)) };
     Ok(match to {
         Recipient::Destination(id) => match read.destination(id)? {
             Some(it) if it.value.enabled && it.value.health.disabled.is_none() => {
-                is_kept(it.value.page)? && plan_has_channel(read, &it.value)?
+                page_exists(it.value.page)? && plan_has_channel(read, &it.value)?
             }
             Some(_) | None => false,
         },
         Recipient::Subscriber(id) => match read.subscriber(id)? {
-            Some(it) if it.value.health.disabled.is_none() => is_kept(it.value.page)?,
+            Some(it) if it.value.health.disabled.is_none() => page_exists(it.value.page)?,
             Some(_) | None => false,
         },
         Recipient::Owner(id) => read.account(id)?.is_some(),
         Recipient::OperatorMail => context.settings.operator_mail.is_some(),
         Recipient::OperatorWebhook => context.settings.operator_hook.is_some(),
         Recipient::UnconfirmedDestination(id) => match read.destination(id)? {
-            Some(it) if it.value.confirmation_sent_at().is_some() => is_kept(it.value.page)?,
+            Some(it) if it.value.confirmation_sent_at().is_some() => page_exists(it.value.page)?,
             Some(_) | None => false,
         },
         Recipient::Visitor(id) => visitor_mailbox(context, read, id)?.is_some(),
@@ -48,7 +49,7 @@ pub(super) fn visitor_mailbox(
     read: &dyn StoreRead,
     id: DeliveryId,
 ) -> Result<Option<String>> {
-    let found = read.stored_response(&visitor_mailbox_key(id))?.map(|found| found.value);
-    let found = found.filter(|found| found.expires_at > context.clock.now());
-    Ok(found.and_then(|found| String::from_utf8(found.response).ok()))
+    let stored = read.stored_response(&visitor_mailbox_key(id))?.map(|stored| stored.value);
+    let stored = stored.filter(|stored| stored.expires_at > context.clock.now());
+    Ok(stored.and_then(|stored| String::from_utf8(stored.response).ok()))
 }

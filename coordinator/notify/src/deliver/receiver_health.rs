@@ -45,16 +45,16 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(10 * DAY);
 
     #[test]
-    fn a_receiver_is_switched_off_for_the_three_reasons_and_no_other() {
+    fn a_receiver_is_switched_off_for_three_reasons_only() {
         let failing = |since: i64| DeliveryHealth { failing_since: Some(NOW - since), ..DeliveryHealth::default() };
-        let refused = |refusals| DeliveryHealth { rejections: refusals, failing_since: Some(NOW), disabled: None };
+        let rejected = |rejections| DeliveryHealth { rejections, failing_since: Some(NOW), disabled: None };
         for (before, outcome, reason) in [
             (DeliveryHealth::default(), AttemptOutcome::Gone, Some(DisableReason::Gone)),
             (DeliveryHealth::default(), AttemptOutcome::Deferred(None), None),
             (failing(DISABLE_AFTER - 1), AttemptOutcome::Deferred(Some(7)), None),
             (failing(DISABLE_AFTER), AttemptOutcome::Deferred(None), Some(DisableReason::Failing)),
-            (refused(1), AttemptOutcome::Rejected, None),
-            (refused(2), AttemptOutcome::Rejected, Some(DisableReason::Rejected)),
+            (rejected(1), AttemptOutcome::Rejected, None),
+            (rejected(2), AttemptOutcome::Rejected, Some(DisableReason::Rejected)),
         ] {
             let health = after_attempt(&before, outcome, true, NOW).unwrap_or_else(|| before.clone());
             assert_eq!(health.disabled, reason.map(|reason| (NOW, reason)), "{before:?} {outcome:?}");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_ends_a_row_of_failures_and_changes_nothing_where_there_was_none() {
+    fn a_success_resets_failures_and_otherwise_changes_nothing() {
         let before = DeliveryHealth { failing_since: Some(NOW - DAY), rejections: 2, disabled: None };
         assert_eq!(after_attempt(&before, AttemptOutcome::Accepted, true, NOW), Some(DeliveryHealth::default()));
         assert_eq!(after_attempt(&DeliveryHealth::default(), AttemptOutcome::Accepted, true, NOW), None);

@@ -23,7 +23,7 @@ const DESTINATION_OFF_EVENT: &str = "destination.off";
 /// A finished attempt.
 #[derive(Debug, Clone)]
 pub(super) struct FinishedAttempt {
-    pub(super) attempt: DeliveryAttempt,
+    pub(super) log_entry: DeliveryAttempt,
     pub(super) outcome: AttemptOutcome,
     /// True if a failure counts against the receiver.
     pub(super) counts_against_receiver: bool,
@@ -37,7 +37,7 @@ pub(super) struct TurnResult {
     pub(super) next_step: NextStep,
     /// True if the attempt succeeded; `None` if there was none or the failure is on our side.
     pub(super) succeeded: Option<bool>,
-    /// True if the receiver changed or is gone since the listing.
+    /// True if the receiver was changed or deleted since the listing.
     pub(super) is_receiver_stale: bool,
     /// True if the receiver's health changed so that its other waiting deliveries must be checked.
     pub(super) recheck_waiting: bool,
@@ -55,11 +55,10 @@ impl TurnResult {
     }
 }
 
-/// Records an attempt, retrying until it succeeds: an attempt that was made must not be repeated because it
-/// wasn't recorded.
-pub(super) async fn record_attempt(context: &DeliveryContext, id: DeliveryId, tried: FinishedAttempt) -> TurnResult {
+/// Records an attempt, retrying until the record is stored: an unrecorded attempt would be repeated.
+pub(super) async fn record_attempt(context: &DeliveryContext, id: DeliveryId, attempt: FinishedAttempt) -> TurnResult {
     loop {
-        match try_record(context, id, &tried).await {
+        match try_record(context, id, &attempt).await {
             Ok(result) => {
                 return result;
             }
@@ -74,31 +73,31 @@ pub(super) async fn record_attempt(context: &DeliveryContext, id: DeliveryId, tr
     }
 }
 
-async fn try_record(context: &DeliveryContext, id: DeliveryId, tried: &FinishedAttempt) -> Stored<TurnResult> {
+async fn try_record(context: &DeliveryContext, id: DeliveryId, attempt: &FinishedAttempt) -> Stored<TurnResult> {
     let (read, now) = (context.store.reader().as_ref(), context.clock.now());
-    let Some(found) = read.delivery(id)? else { return Ok(TurnResult::finished()) };
-    let mut delivery = found.value;
-    delivery.record_attempt(tried.attempt.clone(), tried.outcome, now, jitter());
-    let (stage, to) = (delivery.state, delivery.to);
-    let line = DeliveryLogFields::of(&delivery);
+    let Some(stored) = read.delivery(id)? else { return Ok(TurnResult::finished()) };
+    let mut delivery = stored.value;
+    delivery.record_attempt(attempt.log_entry.clone(), attempt.outcome, now, jitter());
+    let (state, to) = (delivery.state, delivery.to);
+    let log_fields = DeliveryLogFields::of(&delivery);
     let mut batch = Batch::new();
-    batch.expect(Expect::Delivery(id, Presence::At(found.revision)));
+    batch.expect(Expect::Delivery(id, Presence::At(stored.revision)));
     batch.write(delivery);
-    let is_turn = update_health(read, to, tried, now, &mut batch)?;
+    let recheck_waiting = update_health(read, to, attempt, now, &mut batch)?;
     context.store.commit(batch).await?;
-    let (left, verdict) = match stage {
+    let (next_step, result) = match state {
         DeliveryState::Waiting(due) => (NextStep::WaitUntil(due), AttemptResultKind::Retried),
         DeliveryState::Delivered(_) => (NextStep::Finished, AttemptResultKind::Delivered),
         DeliveryState::Failed(_) | DeliveryState::Dropped(_) => (NextStep::Finished, AttemptResultKind::Failed),
     };
-    context.counters.count(tried.channel, verdict);
-    log_result(&line, tried, stage);
-    let is_taken = tried.outcome == AttemptOutcome::Accepted;
+    context.counters.count(attempt.channel, result);
+    log_result(&log_fields, attempt, state);
+    let is_accepted = attempt.outcome == AttemptOutcome::Accepted;
     Ok(TurnResult {
-        next_step: left,
-        succeeded: (is_taken || tried.counts_against_receiver).then_some(is_taken),
+        next_step,
+        succeeded: (is_accepted || attempt.counts_against_receiver).then_some(is_accepted),
         is_receiver_stale: false,
-        recheck_waiting: is_turn,
+        recheck_waiting,
     })
 }
 
@@ -129,15 +128,15 @@ impl DeliveryLogFields {
 }
 
 /// Logs the result of an attempt.
-fn log_result(line: &Option<DeliveryLogFields>, tried: &FinishedAttempt, stage: DeliveryState) {
-    let Some(line) = line else { return };
-    let DeliveryLogFields { id, event, .. } = line;
-    let page = line.page.map(tracing::field::display);
-    let monitor = line.monitor.map(tracing::field::display);
-    let incident = line.incident.map(tracing::field::display);
-    let destination = line.destination.map(tracing::field::display);
-    let (kind, status) = (tried.channel.name(), tried.attempt.status);
-    match stage {
+fn log_result(log_fields: &Option<DeliveryLogFields>, attempt: &FinishedAttempt, state: DeliveryState) {
+    let Some(log_fields) = log_fields else { return };
+    let DeliveryLogFields { id, event, .. } = log_fields;
+    let page = log_fields.page.map(tracing::field::display);
+    let monitor = log_fields.monitor.map(tracing::field::display);
+    let incident = log_fields.incident.map(tracing::field::display);
+    let destination = log_fields.destination.map(tracing::field::display);
+    let (kind, status) = (attempt.channel.name(), attempt.log_entry.status);
+    match state {
         DeliveryState::Delivered(_) => {
             info!(page, monitor, incident, destination, kind, event, delivery = %id, "alert sent");
         }
@@ -155,36 +154,40 @@ fn log_result(line: &Option<DeliveryLogFields>, tried: &FinishedAttempt, stage: 
 fn update_health(
     read: &dyn StoreRead,
     to: Recipient,
-    tried: &FinishedAttempt,
+    attempt: &FinishedAttempt,
     now: Timestamp,
     batch: &mut Batch,
 ) -> Stored<bool> {
-    let after = |before: &DeliveryHealth| {
-        let health = receiver_health::after_attempt(before, tried.outcome, tried.counts_against_receiver, now)?;
-        let is_turn = before.failing_since.is_some() && health.failing_since.is_none();
-        let off = health.disabled.filter(|_| before.disabled.is_none()).map(|(_, reason)| reason);
-        Some((health, is_turn, off))
+    let health_after = |before: &DeliveryHealth| {
+        let health = receiver_health::after_attempt(before, attempt.outcome, attempt.counts_against_receiver, now)?;
+        let has_recovered = before.failing_since.is_some() && health.failing_since.is_none();
+        let disable_reason = health.disabled.filter(|_| before.disabled.is_none()).map(|(_, reason)| reason);
+        Some((health, has_recovered, disable_reason))
     };
     match to {
         Recipient::Destination(id) => {
-            let Some(found) = read.destination(id)? else { return Ok(false) };
-            let Some((health, is_turn, off)) = after(&found.value.health) else { return Ok(false) };
-            let destination = Destination { health, ..found.value };
-            if let Some(reason) = off {
+            let Some(stored) = read.destination(id)? else { return Ok(false) };
+            let Some((health, has_recovered, disable_reason)) = health_after(&stored.value.health) else {
+                return Ok(false);
+            };
+            let destination = Destination { health, ..stored.value };
+            if let Some(reason) = disable_reason {
                 tracing::info!(%id, reason = reason.name(), "destination switched off");
-                if let Some(told) = switched_off_delivery(read, &destination, reason, now)? {
-                    batch.write(told);
+                if let Some(notification) = switched_off_delivery(read, &destination, reason, now)? {
+                    batch.write(notification);
                 }
             }
-            batch.expect(Expect::Destination(id, Presence::At(found.revision))).write(destination);
-            Ok(is_turn || off.is_some())
+            batch.expect(Expect::Destination(id, Presence::At(stored.revision))).write(destination);
+            Ok(has_recovered || disable_reason.is_some())
         }
         Recipient::Subscriber(id) => {
-            let Some(found) = read.subscriber(id)? else { return Ok(false) };
-            let Some((health, is_turn, off)) = after(&found.value.health) else { return Ok(false) };
-            let subscriber = Subscriber { health, ..found.value };
-            batch.expect(Expect::Subscriber(id, Presence::At(found.revision))).write(subscriber);
-            Ok(is_turn || off.is_some())
+            let Some(stored) = read.subscriber(id)? else { return Ok(false) };
+            let Some((health, has_recovered, disable_reason)) = health_after(&stored.value.health) else {
+                return Ok(false);
+            };
+            let subscriber = Subscriber { health, ..stored.value };
+            batch.expect(Expect::Subscriber(id, Presence::At(stored.revision))).write(subscriber);
+            Ok(has_recovered || disable_reason.is_some())
         }
         Recipient::Owner(_)
         | Recipient::OperatorMail
@@ -194,7 +197,7 @@ fn update_health(
     }
 }
 
-/// Mail to the owner of a destination that was switched off; `None` if the page is gone.
+/// Mail to the owner of a destination that was switched off; `None` if the page no longer exists.
 fn switched_off_delivery(
     read: &dyn StoreRead,
     destination: &Destination,

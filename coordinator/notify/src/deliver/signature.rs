@@ -126,7 +126,7 @@ mod tests {
     const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
     #[test]
-    fn signatures_are_those_of_another_implementation() {
+    fn signatures_equal_those_of_another_implementation() {
         // Computed with Python's hmac and hashlib.
         let secret = SigningSecret::parse(SECRET).unwrap();
         let body = br#"{"event":"went-down"}"#;
@@ -138,58 +138,59 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_says_what_it_delivers_and_when_it_was_made() {
+    fn headers_have_the_event_the_delivery_id_and_the_time_of_the_attempt() {
         let secret = SigningSecret::parse(SECRET).unwrap();
         let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
         let at = Timestamp::from_millis(1_795_783_560_999);
         let body = br#"{"event":"went-slow","test":false}"#;
-        let sent = signature_headers(&secret, None, delivery, at, body).unwrap();
-        assert_eq!(sent.iter().map(|(name, _)| *name).collect::<Vec<_>>(), SIGNATURE_HEADERS);
-        let value = |name: &str| sent.iter().find(|(known, _)| *known == name).unwrap().1.as_str();
+        let headers = signature_headers(&secret, None, delivery, at, body).unwrap();
+        assert_eq!(headers.iter().map(|(name, _)| *name).collect::<Vec<_>>(), SIGNATURE_HEADERS);
+        let value = |name: &str| headers.iter().find(|(known, _)| *known == name).unwrap().1.as_str();
         assert_eq!(value("X-Service-Event"), "went-slow");
         assert_eq!(
             (value("webhook-id"), value("X-Service-Delivery")),
             (delivery.to_string().as_str(), value("webhook-id"))
         );
         assert_eq!(value("webhook-timestamp"), "1795783560");
-        let again = signature_headers(&secret, None, delivery, at + 60_000, body).unwrap();
-        assert_eq!(again[1], sent[1], "depends on the body only");
-        assert_ne!(again[5], sent[5]);
+        let retry_headers = signature_headers(&secret, None, delivery, at + 60_000, body).unwrap();
+        assert_eq!(retry_headers[1], headers[1], "depends on the body only");
+        assert_ne!(retry_headers[5], headers[5]);
         assert_eq!(signature_headers(&secret, None, delivery, at, b"{}"), None);
     }
 
     #[test]
-    fn a_test_has_the_event_of_its_body_and_a_header_of_its_own() {
+    fn a_test_alert_has_its_event_and_a_test_header() {
         let secret = SigningSecret::parse(SECRET).unwrap();
         let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
         let body = br#"{"event":"went-down","test":true}"#;
-        let sent = signature_headers(&secret, None, delivery, Timestamp::from_millis(1_000), body).unwrap();
-        assert_eq!(sent.first(), Some(&("X-Service-Event", "went-down".to_owned())));
-        assert_eq!(sent.last(), Some(&("X-Service-Test", "1".to_owned())));
+        let headers = signature_headers(&secret, None, delivery, Timestamp::from_millis(1_000), body).unwrap();
+        assert_eq!(headers.first(), Some(&("X-Service-Event", "went-down".to_owned())));
+        assert_eq!(headers.last(), Some(&("X-Service-Test", "1".to_owned())));
     }
 
     #[test]
-    fn while_a_secret_is_being_replaced_both_sign_and_the_active_one_signs_the_body() {
+    fn during_a_rotation_both_secrets_sign_and_only_the_active_one_signs_the_body() {
         let (new, old) = (
             SigningSecret::parse(SECRET).unwrap(),
             SigningSecret::parse(&format!("{SECRET_PREFIX}{}", STANDARD.encode([7; 24]))).unwrap(),
         );
         let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
-        let by = |active, pending| {
+        let headers_by = |active, pending| {
             signature_headers(active, pending, delivery, Timestamp::from_millis(1_000), br#"{"event":"x"}"#).unwrap()
         };
-        let [new_alone, old_alone, both] = [by(&new, None), by(&old, None), by(&old, Some(&new))];
+        let [new_alone, old_alone, both] =
+            [headers_by(&new, None), headers_by(&old, None), headers_by(&old, Some(&new))];
         assert_eq!(both[5].1, format!("{} {}", old_alone[5].1, new_alone[5].1));
         assert_eq!(both[1], old_alone[1], "a receiver that only knows the active secret accepts it");
     }
 
     #[test]
-    fn only_a_secret_of_its_shape_is_read() {
-        let of = |bytes: usize| format!("{SECRET_PREFIX}{}", STANDARD.encode(vec![7; bytes]));
+    fn secrets_of_any_other_format_are_rejected() {
+        let secret_of = |bytes: usize| format!("{SECRET_PREFIX}{}", STANDARD.encode(vec![7; bytes]));
         for good in [24, 32, 64] {
-            assert!(SigningSecret::parse(&of(good)).is_ok(), "{good}");
+            assert!(SigningSecret::parse(&secret_of(good)).is_ok(), "{good}");
         }
-        for bad in [of(23), of(65), SECRET[6..].to_owned(), format!("{SECRET}!"), String::new()] {
+        for bad in [secret_of(23), secret_of(65), SECRET[6..].to_owned(), format!("{SECRET}!"), String::new()] {
             assert_eq!(SigningSecret::parse(&bad).unwrap_err(), InvalidSigningSecret, "{bad}");
         }
         assert_eq!(format!("{:?}", SigningSecret::parse(SECRET).unwrap()), "Secret");

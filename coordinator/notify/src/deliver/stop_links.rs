@@ -1,25 +1,25 @@
-//! Links that stop alerts to a mailbox, made by a function of the service, which can also verify them.
+//! Links that stop alerts to a mailbox, built by a function of the service, which can also verify them.
 
 use std::fmt;
 
 use parallax_core::destination::Destination;
 
-/// Function that makes a destination's stop link; `None` if it has none.
+/// Function that builds a destination's stop link; `None` if it has none.
 type LinkBuilder = Box<dyn Fn(&Destination) -> Option<String> + Send + Sync>;
 
-/// Maker of stop links for destinations; the default makes none.
+/// Builder of stop links for destinations; the default builds none.
 #[derive(Default)]
 pub struct StopLinks(Option<LinkBuilder>);
 
 impl StopLinks {
-    /// Links that this function makes.
-    pub fn new(make: impl Fn(&Destination) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self(Some(Box::new(make)))
+    /// Creates a builder from this function.
+    pub fn new(build: impl Fn(&Destination) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(build)))
     }
 
     /// Returns the stop link of a destination.
     pub(super) fn for_destination(&self, destination: &Destination) -> Option<String> {
-        self.0.as_ref().and_then(|make| make(destination))
+        self.0.as_ref().and_then(|build| build(destination))
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::region_schema::RegionNameSchema;
 use super::{AgentLabels, text, time_format};
 
-/// Maximum number of rounds in one alert: more than a machine keeps.
+/// Maximum number of rounds in one alert: more than a machine stores.
 const MAX_ROUNDS: usize = 32;
 /// Maximum length of a failure text in UTF-16 units.
 const MAX_FAILURE: usize = 200;
@@ -66,8 +66,8 @@ struct AlertCheckResult {
 }
 
 /// Returns the rounds in order of their start.
-pub(super) fn alert_rounds(evidence: &[RoundReport], places: &AgentLabels) -> Vec<AlertRound> {
-    ordered(evidence).into_iter().map(|report| alert_round(report, places)).collect()
+pub(super) fn alert_rounds(evidence: &[RoundReport], labels: &AgentLabels) -> Vec<AlertRound> {
+    ordered(evidence).into_iter().map(|report| alert_round(report, labels)).collect()
 }
 
 fn ordered(evidence: &[RoundReport]) -> Vec<&RoundReport> {
@@ -77,75 +77,77 @@ fn ordered(evidence: &[RoundReport]) -> Vec<&RoundReport> {
     reports
 }
 
-fn alert_round(report: &RoundReport, places: &AgentLabels) -> AlertRound {
+fn alert_round(report: &RoundReport, labels: &AgentLabels) -> AlertRound {
     AlertRound {
         region: report.region.name(),
         reason: report.reason.name(),
         round: report.round,
         started_at: report.started.as_millis(),
         result: report.round_outcome.name(),
-        first: check_result(report.first_vantage, &report.first_outcome, places),
-        second: report.second.as_ref().map(|(no, outcome)| check_result(*no, outcome, places)),
+        first: check_result(report.first_vantage, &report.first_outcome, labels),
+        second: report.second.as_ref().map(|(vantage, outcome)| check_result(*vantage, outcome, labels)),
     }
 }
 
-fn check_result(no: VantageNo, outcome: &ProbeOutcome, places: &AgentLabels) -> AlertCheckResult {
-    let (ok, facts, error) = match outcome {
-        ProbeOutcome::Passed(facts) => (Some(true), Some(facts), None),
-        ProbeOutcome::Failed(facts, failure) => (Some(false), Some(facts), Some(failure.to_string())),
+fn check_result(vantage: VantageNo, outcome: &ProbeOutcome, labels: &AgentLabels) -> AlertCheckResult {
+    let (ok, measurements, error) = match outcome {
+        ProbeOutcome::Passed(measurements) => (Some(true), Some(measurements), None),
+        ProbeOutcome::Failed(measurements, failure) => (Some(false), Some(measurements), Some(failure.to_string())),
         ProbeOutcome::Inconclusive(fault) => (None, None, Some(fault.to_string())),
         ProbeOutcome::Pending => (None, None, None),
     };
-    let place = places.get(&no);
+    let label = labels.get(&vantage);
     AlertCheckResult {
-        place: place.map(|place| place.name.clone()),
-        network: place.map(|place| place.network.clone()),
+        place: label.map(|label| label.name.clone()),
+        network: label.map(|label| label.network.clone()),
         ok,
-        status_code: facts.and_then(|facts| facts.status_code),
-        latency_ms: facts.and_then(|facts| facts.latency_ms),
-        address: facts.and_then(|facts| facts.address).map(|address| address.to_string()),
+        status_code: measurements.and_then(|measurements| measurements.status_code),
+        latency_ms: measurements.and_then(|measurements| measurements.latency_ms),
+        address: measurements.and_then(|measurements| measurements.address).map(|address| address.to_string()),
         error: error.map(|error| text::truncate(&error, MAX_FAILURE)),
     }
 }
 
 /// Returns one sentence per region, failed regions first: `Asia: connection refused from tokyo-1 (AS64500),
 /// then from tokyo-2 (AS64501); again 5 s later`.
-pub(super) fn sentences(evidence: &[RoundReport], places: &AgentLabels) -> Vec<String> {
+pub(super) fn sentences(evidence: &[RoundReport], labels: &AgentLabels) -> Vec<String> {
     let reports = ordered(evidence);
-    let of = |region: Region| -> Vec<&RoundReport> {
+    let in_region = |region: Region| -> Vec<&RoundReport> {
         reports.iter().copied().filter(|report| report.region == region).collect()
     };
-    let mut regions: Vec<_> = Region::ALL.into_iter().map(|region| (region, of(region))).collect();
+    let mut regions: Vec<_> = Region::ALL.into_iter().map(|region| (region, in_region(region))).collect();
     regions.retain(|(_, rounds)| !rounds.is_empty());
     regions.sort_by_key(|(_, rounds)| rounds.iter().all(|report| report.round_outcome != RoundOutcome::Failed));
     let all = regions.iter();
-    all.map(|(region, rounds)| format!("{}: {}", region.title(), sentence(rounds, places))).collect()
+    all.map(|(region, rounds)| format!("{}: {}", region.title(), sentence(rounds, labels))).collect()
 }
 
-fn sentence(rounds: &[&RoundReport], places: &AgentLabels) -> String {
+fn sentence(rounds: &[&RoundReport], labels: &AgentLabels) -> String {
     let mut clauses = Vec::new();
-    let mut before: Option<(String, Timestamp)> = None;
+    let mut previous: Option<(String, Timestamp)> = None;
     for report in rounds {
-        let clause = clause(report, places);
-        clauses.push(match &before {
+        let clause = clause(report, labels);
+        clauses.push(match &previous {
             None => clause.clone(),
-            Some((same, at)) if *same == clause => format!("again {}", time_after(report.started, *at)),
+            Some((previous_clause, at)) if *previous_clause == clause => {
+                format!("again {}", time_after(report.started, *at))
+            }
             Some((_, at)) => format!("{}, {clause}", time_after(report.started, *at)),
         });
-        before = Some((clause, report.started));
+        previous = Some((clause, report.started));
     }
     clauses.join("; ")
 }
 
-fn clause(report: &RoundReport, places: &AgentLabels) -> String {
+fn clause(report: &RoundReport, labels: &AgentLabels) -> String {
     let first = result_text(&report.first_outcome);
-    let mut clause = format!("{first} from {}", agent_text(report.first_vantage, places));
+    let mut clause = format!("{first} from {}", agent_text(report.first_vantage, labels));
     match &report.second {
-        Some((no, outcome)) => {
-            let second = result_text(outcome);
-            let but = if report.round_outcome == RoundOutcome::Disputed { "but" } else { "then" };
-            let what = if second == first { String::new() } else { format!(" {second}") };
-            clause.push_str(&format!(", {but}{what} from {}", agent_text(*no, places)));
+        Some((vantage, outcome)) => {
+            let result = result_text(outcome);
+            let conjunction = if report.round_outcome == RoundOutcome::Disputed { "but" } else { "then" };
+            let second_text = if result == first { String::new() } else { format!(" {result}") };
+            clause.push_str(&format!(", {conjunction}{second_text} from {}", agent_text(*vantage, labels)));
         }
         None if report.round_outcome == RoundOutcome::Unconfirmed => clause.push_str(", not confirmed"),
         None => {}
@@ -164,8 +166,8 @@ fn clause(report: &RoundReport, places: &AgentLabels) -> String {
 
 fn result_text(outcome: &ProbeOutcome) -> String {
     match outcome {
-        ProbeOutcome::Passed(facts) => {
-            facts.latency_ms.map_or_else(|| "passed".to_owned(), |latency| format!("passed in {latency} ms"))
+        ProbeOutcome::Passed(measurements) => {
+            measurements.latency_ms.map_or_else(|| "passed".to_owned(), |latency| format!("passed in {latency} ms"))
         }
         ProbeOutcome::Failed(_, failure) => text::single_line(&failure.to_string(), MAX_FAILURE),
         ProbeOutcome::Inconclusive(fault) => format!("no result ({fault})"),
@@ -173,14 +175,14 @@ fn result_text(outcome: &ProbeOutcome) -> String {
     }
 }
 
-fn agent_text(no: VantageNo, places: &AgentLabels) -> String {
-    let Some(place) = places.get(&no) else { return REMOVED_AGENT.to_owned() };
-    format!("{} ({})", text::single_line(&place.name, MAX_NAME), text::single_line(&place.network, MAX_NAME))
+fn agent_text(vantage: VantageNo, labels: &AgentLabels) -> String {
+    let Some(label) = labels.get(&vantage) else { return REMOVED_AGENT.to_owned() };
+    format!("{} ({})", text::single_line(&label.name, MAX_NAME), text::single_line(&label.network, MAX_NAME))
 }
 
-fn time_after(at: Timestamp, before: Timestamp) -> String {
-    match at.since(before) {
-        apart if apart < SECOND => "at once".to_owned(),
-        apart => format!("{} later", time_format::format_duration(apart)),
+fn time_after(at: Timestamp, previous: Timestamp) -> String {
+    match at.since(previous) {
+        elapsed if elapsed < SECOND => "at once".to_owned(),
+        elapsed => format!("{} later", time_format::format_duration(elapsed)),
     }
 }

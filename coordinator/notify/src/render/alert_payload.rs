@@ -109,12 +109,12 @@ pub struct AlertPayload {
 impl AlertPayload {
     /// Builds the payload of an alert. A field that does not belong to the event is null, whatever the change
     /// contains.
-    pub fn new(news: &Alert<'_>) -> Self {
+    pub fn new(alert: &Alert<'_>) -> Self {
         use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
-        let Alert { kind, subject, change, at, .. } = *news;
+        let Alert { kind, subject, change, at, .. } = *alert;
         let is_one_of = |kinds: &[AlertKind]| kinds.contains(&kind);
         let down_since = change.down_since.filter(|_| is_one_of(&[StillDown, Recovered]));
-        let lasted = down_since.and_then(|since| u64::try_from(at.since(since)).ok());
+        let outage_ms = down_since.and_then(|since| u64::try_from(at.since(since)).ok());
         Self {
             event: kind.name(),
             page: subject.page.clone(),
@@ -137,14 +137,14 @@ impl AlertPayload {
             latency_ms: change.latency_ms.filter(|_| is_one_of(&[Recovered, WentSlow, BackToNormal])),
             threshold_ms: change.threshold_ms.filter(|_| is_one_of(&[WentSlow, BackToNormal])),
             duration_ms: match kind {
-                StillDown => lasted,
+                StillDown => outage_ms,
                 Recovered | BackToNormal => change.duration_ms,
                 WentDown | WentSlow => None,
             },
             at: at.as_millis(),
             flapping: change.flapping.is_some(),
-            evidence: alert_evidence::alert_rounds(&change.evidence, news.agents),
-            test: news.is_test,
+            evidence: alert_evidence::alert_rounds(&change.evidence, alert.agents),
+            test: alert.is_test,
         }
     }
 
@@ -164,8 +164,8 @@ impl JsonSchema for AlertEventSchema {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let words = AlertKind::ALL.map(AlertKind::name);
-        json_schema!({ "type": "string", "enum": words, "description": "The monitor's change of state." })
+        let names = AlertKind::ALL.map(AlertKind::name);
+        json_schema!({ "type": "string", "enum": names, "description": "The monitor's change of state." })
     }
 }
 
@@ -173,37 +173,40 @@ impl JsonSchema for AlertEventSchema {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::AlertCast;
+    use super::super::tests::AlertFixture;
     use super::*;
 
-    fn told(kind: AlertKind) -> Value {
-        let cast = AlertCast { monitor: "Cart \u{2028}\"é\"", ..AlertCast::default() };
-        cast.with_alert(kind, |news| serde_json::from_slice(&AlertPayload::new(news).to_json()).unwrap())
+    fn payload_of(kind: AlertKind) -> Value {
+        let fixture = AlertFixture { monitor: "Cart \u{2028}\"é\"", ..AlertFixture::default() };
+        fixture.with_alert(kind, |alert| serde_json::from_slice(&AlertPayload::new(alert).to_json()).unwrap())
     }
 
     #[test]
-    fn each_event_has_its_own_fields_and_null_in_the_others() {
+    fn each_event_sets_its_own_fields_and_null_in_the_others() {
         let fields = ["error", "downSince", "downFrom", "latencyMs", "thresholdMs", "durationMs"];
-        let why = json!("unexpected status 503");
+        let reason = json!("unexpected status 503");
         let asia = json!(["asia"]);
         let none = Value::Null;
         for (kind, expected) in [
-            (AlertKind::WentDown, [&why, &none, &asia, &none, &none, &none]),
-            (AlertKind::StillDown, [&why, &json!(1_000), &asia, &none, &none, &json!(30_000)]),
-            (AlertKind::Recovered, [&why, &json!(1_000), &none, &json!(1_500), &none, &json!(60_000)]),
+            (AlertKind::WentDown, [&reason, &none, &asia, &none, &none, &none]),
+            (AlertKind::StillDown, [&reason, &json!(1_000), &asia, &none, &none, &json!(30_000)]),
+            (AlertKind::Recovered, [&reason, &json!(1_000), &none, &json!(1_500), &none, &json!(60_000)]),
             (AlertKind::WentSlow, [&none, &none, &none, &json!(1_500), &json!(900), &none]),
             (AlertKind::BackToNormal, [&none, &none, &none, &json!(1_500), &json!(900), &json!(60_000)]),
         ] {
-            let told = told(kind);
-            assert_eq!(fields.map(|name| &told[name]), expected, "{told}");
-            assert_eq!((&told["event"], &told["at"]), (&json!(kind.name()), &json!(31_000)));
-            assert_eq!((&told["monitor"], &told["url"]), (&told["checkpoint"], &json!("https://shop.example/cart")));
+            let payload = payload_of(kind);
+            assert_eq!(fields.map(|name| &payload[name]), expected, "{payload}");
+            assert_eq!((&payload["event"], &payload["at"]), (&json!(kind.name()), &json!(31_000)));
+            assert_eq!(
+                (&payload["monitor"], &payload["url"]),
+                (&payload["checkpoint"], &json!("https://shop.example/cart"))
+            );
         }
     }
 
     #[test]
-    fn every_field_of_the_contract_is_there_in_a_fixed_order() {
-        let names: Vec<String> = told(AlertKind::WentDown).as_object().unwrap().keys().cloned().collect();
+    fn the_fields_of_the_contract_are_sent_in_a_fixed_order() {
+        let names: Vec<String> = payload_of(AlertKind::WentDown).as_object().unwrap().keys().cloned().collect();
         let expected = [
             "event",
             "page",
@@ -227,9 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn evidence_names_both_places_and_what_each_saw() {
-        let told = told(AlertKind::WentDown);
-        let sight = |place: &str, network: &str| {
+    fn evidence_has_both_agents_and_their_results() {
+        let payload = payload_of(AlertKind::WentDown);
+        let check_result = |place: &str, network: &str| {
             json!({
                 "place": place, "network": network, "ok": false, "statusCode": 503, "latencyMs": 41,
                 "address": "192.0.2.7", "error": "unexpected status 503",
@@ -237,20 +240,20 @@ mod tests {
         };
         let round = json!({
             "region": "asia", "reason": "scheduled", "round": 7, "startedAt": 1_000, "result": "failed",
-            "first": sight("tokyo-1", "AS64500"), "second": sight("tokyo-2", "AS64501"),
+            "first": check_result("tokyo-1", "AS64500"), "second": check_result("tokyo-2", "AS64501"),
         });
-        assert_eq!(told["evidence"][0], round);
-        assert_eq!(told["evidence"][1]["reason"], "second-round");
-        assert_eq!(told["evidence"][1]["first"]["place"], Value::Null, "a removed agent");
-        assert_eq!(told["evidence"][2]["first"]["ok"], true);
+        assert_eq!(payload["evidence"][0], round);
+        assert_eq!(payload["evidence"][1]["reason"], "second-round");
+        assert_eq!(payload["evidence"][1]["first"]["place"], Value::Null, "a removed agent");
+        assert_eq!(payload["evidence"][2]["first"]["ok"], true);
     }
 
     #[test]
-    fn a_test_says_that_it_is_one_and_nothing_else_does() {
-        assert_eq!(told(AlertKind::WentDown).get("test"), None);
-        let cast = AlertCast { is_test: true, ..AlertCast::default() };
-        let told: Value =
-            cast.with_alert(AlertKind::WentDown, |news| serde_json::to_value(AlertPayload::new(news)).unwrap());
-        assert_eq!(told["test"], true);
+    fn only_a_test_alert_has_the_test_field() {
+        assert_eq!(payload_of(AlertKind::WentDown).get("test"), None);
+        let fixture = AlertFixture { is_test: true, ..AlertFixture::default() };
+        let payload: Value =
+            fixture.with_alert(AlertKind::WentDown, |alert| serde_json::to_value(AlertPayload::new(alert)).unwrap());
+        assert_eq!(payload["test"], true);
     }
 }

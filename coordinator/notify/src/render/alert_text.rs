@@ -19,7 +19,7 @@ const MAX_EVIDENCE: usize = 1_500;
 /// Text of an alert. Every string is one bounded line without control characters, not escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AlertText {
-    /// `Down: Checkout (ConformanceFixture)`.
+    /// `Down: Checkout (Shop)`.
     pub(super) headline: String,
     /// Labelled facts.
     pub(super) facts: Vec<(&'static str, String)>,
@@ -52,46 +52,46 @@ pub(super) enum AlertSeverity {
 
 impl AlertText {
     /// Builds the text of an alert.
-    pub(super) fn for_alert(news: &Alert<'_>) -> Self {
-        let mark = if news.is_test { "[Test] " } else { "" };
-        let grade = match news.kind {
+    pub(super) fn for_alert(alert: &Alert<'_>) -> Self {
+        let prefix = if alert.is_test { "[Test] " } else { "" };
+        let severity = match alert.kind {
             AlertKind::WentDown | AlertKind::StillDown => AlertSeverity::Critical,
             AlertKind::WentSlow => AlertSeverity::Warning,
             AlertKind::Recovered | AlertKind::BackToNormal => AlertSeverity::Resolved,
         };
-        let story = Self::new(news.subject, &format!("{mark}{}", title(news.kind)), grade, news.at);
-        let is_new = news.kind != AlertKind::StillDown;
-        Self { facts: facts(news), evidence: evidence(news), is_new, ..story }
+        let alert_text = Self::new(alert.subject, &format!("{prefix}{}", title(alert.kind)), severity, alert.at);
+        let is_new = alert.kind != AlertKind::StillDown;
+        Self { facts: facts(alert), evidence: evidence(alert), is_new, ..alert_text }
     }
 
     /// Builds the text of a monitor that has started flapping.
-    pub(super) fn flapping(news: &Alert<'_>, flapping: Flapping) -> Self {
-        let aspect = Aspect::of(news.kind);
-        let story = Self::new(news.subject, "Flapping", AlertSeverity::of_aspect(aspect), news.at);
+    pub(super) fn flapping(alert: &Alert<'_>, flapping: Flapping) -> Self {
+        let aspect = Aspect::of(alert.kind);
+        let alert_text = Self::new(alert.subject, "Flapping", AlertSeverity::of_aspect(aspect), alert.at);
         let mut facts = vec![
-            ("Changes", changes(flapping, news.zone)),
-            ("Now", state_text(aspect, matches!(news.kind, AlertKind::WentDown | AlertKind::WentSlow)).to_owned()),
+            ("Changes", changes(flapping, alert.zone)),
+            ("Now", state_text(aspect, matches!(alert.kind, AlertKind::WentDown | AlertKind::WentSlow)).to_owned()),
         ];
-        facts.extend(self::facts(news).into_iter().filter(|(label, _)| FLAPPING_FACTS.contains(label)));
-        let quiet = STABLE_AFTER.div_euclid(MINUTE);
-        facts.push(("Next", format!("one message after {quiet} minutes without a change")));
-        Self { facts, evidence: evidence(news), ..story }
+        facts.extend(self::facts(alert).into_iter().filter(|(label, _)| FLAPPING_FACTS.contains(label)));
+        let quiet_minutes = STABLE_AFTER.div_euclid(MINUTE);
+        facts.push(("Next", format!("one message after {quiet_minutes} minutes without a change")));
+        Self { facts, evidence: evidence(alert), ..alert_text }
     }
 
     /// Builds the text of a monitor that is stable again.
-    pub(super) fn stable(subject: &AlertSubject, steady: &FlappingEnd, at: Timestamp, zone: Tz) -> Self {
-        let state = state_text(steady.aspect, steady.is_bad);
-        let (title, grade) = if steady.is_bad {
-            (format!("Stopped flapping, now {state}"), AlertSeverity::of_aspect(steady.aspect))
+    pub(super) fn stable(subject: &AlertSubject, end: &FlappingEnd, at: Timestamp, zone: Tz) -> Self {
+        let state = state_text(end.aspect, end.is_bad);
+        let (title, severity) = if end.is_bad {
+            (format!("Stopped flapping, now {state}"), AlertSeverity::of_aspect(end.aspect))
         } else {
             ("Stable again".to_owned(), AlertSeverity::Resolved)
         };
-        let story = Self::new(subject, &title, grade, at);
-        let now = format!("{state} since {}", format_time(steady.last_change, zone));
-        Self { facts: vec![("Now", now), ("Changes", changes(steady.flapping, zone))], ..story }
+        let alert_text = Self::new(subject, &title, severity, at);
+        let now = format!("{state} since {}", format_time(end.last_change, zone));
+        Self { facts: vec![("Now", now), ("Changes", changes(end.flapping, zone))], ..alert_text }
     }
 
-    fn new(subject: &AlertSubject, title: &str, grade: AlertSeverity, at: Timestamp) -> Self {
+    fn new(subject: &AlertSubject, title: &str, severity: AlertSeverity, at: Timestamp) -> Self {
         let page = text::single_line(&subject.page, MAX_NAME);
         let monitor = text::single_line(&subject.monitor, MAX_NAME);
         Self {
@@ -101,7 +101,7 @@ impl AlertText {
             page,
             monitor,
             page_url: text::single_line(&subject.page_url, MAX_ADDRESS),
-            severity: grade,
+            severity,
             is_new: true,
             at,
         }
@@ -164,36 +164,36 @@ const fn title(kind: AlertKind) -> &'static str {
     }
 }
 
-fn facts(news: &Alert<'_>) -> Vec<(&'static str, String)> {
+fn facts(alert: &Alert<'_>) -> Vec<(&'static str, String)> {
     use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
-    let change = news.change;
+    let change = alert.change;
     let since = change.down_since.unwrap_or(change.since);
-    let lasted = change.duration_ms.and_then(|millis| i64::try_from(millis).ok()).map(format_duration);
+    let duration = change.duration_ms.and_then(|millis| i64::try_from(millis).ok()).map(format_duration);
     let mut facts = Vec::new();
     let mut add = |label, value: Option<String>| facts.extend(value.map(|value| (label, value)));
     let reason = change.reason.as_ref().map(|reason| text::single_line(&reason.to_string(), MAX_REASON));
-    match news.kind {
+    match alert.kind {
         WentDown | StillDown => {
             add("Reason", reason);
             add("Down from", change.down_from.map(|regions| region_text(regions, change)));
-            add("Since", Some(format_time(since, news.zone)));
-            if news.kind == StillDown {
-                add("Down for", Some(format_duration(news.at.since(since))));
+            add("Since", Some(format_time(since, alert.zone)));
+            if alert.kind == StillDown {
+                add("Down for", Some(format_duration(alert.at.since(since))));
             }
         }
         Recovered => {
             add("Reason", reason);
-            add("Down for", lasted);
-            add("Since", change.down_since.map(|since| format_time(since, news.zone)));
-            add("Until", Some(format_time(change.since, news.zone)));
+            add("Down for", duration);
+            add("Since", change.down_since.map(|since| format_time(since, alert.zone)));
+            add("Until", Some(format_time(change.since, alert.zone)));
             add("Response time", change.latency_ms.map(|latency| format!("{latency} ms")));
         }
         WentSlow | BackToNormal => {
             add("Response time", latency_text(change.latency_ms, change.threshold_ms));
-            let label = if news.kind == WentSlow { "Since" } else { "Until" };
-            add(label, Some(format_time(change.since, news.zone)));
-            if news.kind == BackToNormal {
-                add("Slow for", lasted);
+            let label = if alert.kind == WentSlow { "Since" } else { "Until" };
+            add(label, Some(format_time(change.since, alert.zone)));
+            if alert.kind == BackToNormal {
+                add("Slow for", duration);
             }
         }
     }
@@ -201,10 +201,10 @@ fn facts(news: &Alert<'_>) -> Vec<(&'static str, String)> {
         "Flapping",
         change
             .flapping
-            .map(|flapping| format!("{} changes since {}", flapping.changes, format_time(flapping.since, news.zone))),
+            .map(|flapping| format!("{} changes since {}", flapping.changes, format_time(flapping.since, alert.zone))),
     );
-    add("Checked", news.subject.url.as_ref().map(|url| text::single_line(url, MAX_ADDRESS)));
-    if news.is_test {
+    add("Checked", alert.subject.url.as_ref().map(|url| text::single_line(url, MAX_ADDRESS)));
+    if alert.is_test {
         add("Note", Some("This is a test alert. Nothing happened.".to_owned()));
     }
     facts
@@ -212,8 +212,8 @@ fn facts(news: &Alert<'_>) -> Vec<(&'static str, String)> {
 
 fn region_text(regions: RegionSet, change: &parallax_core::event::StatusChange) -> String {
     let down = regions.iter().map(Region::title).collect::<Vec<_>>().join(", ");
-    let seen: RegionSet = change.evidence.iter().map(|report| report.region).collect();
-    let up = seen.without(regions).iter().map(Region::title).collect::<Vec<_>>().join(", ");
+    let checked: RegionSet = change.evidence.iter().map(|report| report.region).collect();
+    let up = checked.without(regions).iter().map(Region::title).collect::<Vec<_>>().join(", ");
     if up.is_empty() { down } else { format!("{down}; up from {up}") }
 }
 
@@ -226,21 +226,21 @@ fn latency_text(latency: Option<u32>, threshold: Option<u32>) -> Option<String> 
 }
 
 /// As many sentences as fit; the rest is counted.
-fn evidence(news: &Alert<'_>) -> Vec<String> {
-    let all = alert_evidence::sentences(&news.change.evidence, news.agents);
+fn evidence(alert: &Alert<'_>) -> Vec<String> {
+    let all = alert_evidence::sentences(&alert.change.evidence, alert.agents);
     let count = all.len();
-    let mut left = MAX_EVIDENCE;
-    let mut kept = Vec::new();
+    let mut units_left = MAX_EVIDENCE;
+    let mut sentences = Vec::new();
     for sentence in all {
-        if left == 0 {
+        if units_left == 0 {
             break;
         }
-        let sentence = text::truncate(&sentence, left);
-        left = left.saturating_sub(sentence.encode_utf16().count());
-        kept.push(sentence);
+        let sentence = text::truncate(&sentence, units_left);
+        units_left = units_left.saturating_sub(sentence.encode_utf16().count());
+        sentences.push(sentence);
     }
-    if kept.len() < count {
-        kept.push(format!("and {} more", count - kept.len()));
+    if sentences.len() < count {
+        sentences.push(format!("and {} more", count - sentences.len()));
     }
-    kept
+    sentences
 }

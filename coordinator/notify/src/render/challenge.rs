@@ -7,25 +7,25 @@ use serde_json::Value;
 pub const CHALLENGE_EVENT: &str = "subscription.challenge";
 
 /// Returns the value that the receiver must respond with; `None` if the delivery is not a challenge.
-pub fn challenge_value(question: &Delivery) -> Option<String> {
-    let DeliveryMessage::Json(sent) = &question.message else { return None };
-    if question.event != CHALLENGE_EVENT {
+pub fn challenge_value(delivery: &Delivery) -> Option<String> {
+    let DeliveryMessage::Json(body) = &delivery.message else { return None };
+    if delivery.event != CHALLENGE_EVENT {
         return None;
     }
-    let sent: Value = serde_json::from_slice(sent).ok()?;
-    sent.get("challenge").and_then(Value::as_str).map(str::to_owned)
+    let body: Value = serde_json::from_slice(body).ok()?;
+    body.get("challenge").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Returns true if the response is that value: alone, or as the only member `challenge` of a JSON object. A
 /// receiver that echoes the whole body doesn't pass.
-pub fn is_valid_response(value: &str, answer: &str) -> bool {
-    let answer = answer.trim();
-    let is_member = || match serde_json::from_str(answer) {
+pub fn is_valid_response(value: &str, response: &str) -> bool {
+    let response = response.trim();
+    let is_member = || match serde_json::from_str(response) {
         Ok(Value::Object(members)) => {
             members.len() == 1 && members.get("challenge").and_then(Value::as_str) == Some(value)
         }
         Ok(Value::String(text)) => text == value,
         _ => false,
     };
-    answer == value || is_member()
+    response == value || is_member()
 }

@@ -13,9 +13,9 @@ const MAX_FIELD: usize = 1_024;
 const MAX_CONTENT: usize = 2_000;
 
 /// Builds the request body.
-pub(super) fn body(story: &AlertText) -> Value {
-    let headline = escape_markdown(&story.headline);
-    let fields: Vec<Value> = story
+pub(super) fn body(alert_text: &AlertText) -> Value {
+    let headline = escape_markdown(&alert_text.headline);
+    let fields: Vec<Value> = alert_text
         .facts
         .iter()
         .map(|(label, value)| {
@@ -28,13 +28,13 @@ pub(super) fn body(story: &AlertText) -> Value {
         // A name in the text must not notify anyone.
         "allowed_mentions": { "parse": [] },
         "embeds": [{
-            "title": text::truncate(&escape_markdown(&story.monitor), MAX_TITLE),
-            "url": story.page_url,
-            "description": text::truncate(&escape_markdown(&story.evidence.join("\n")), MAX_DESCRIPTION),
-            "color": story.severity.rgb(),
+            "title": text::truncate(&escape_markdown(&alert_text.monitor), MAX_TITLE),
+            "url": alert_text.page_url,
+            "description": text::truncate(&escape_markdown(&alert_text.evidence.join("\n")), MAX_DESCRIPTION),
+            "color": alert_text.severity.rgb(),
             "fields": fields,
-            "footer": { "text": text::disable_mentions(&story.page) },
-            "timestamp": story.at.to_string(),
+            "footer": { "text": text::disable_mentions(&alert_text.page) },
+            "timestamp": alert_text.at.to_string(),
         }],
     })
 }
@@ -43,35 +43,35 @@ pub(super) fn body(story: &AlertText) -> Value {
 /// would be markup, since backslashes are visible in notifications and copied text. Links are left as they
 /// are: a backslash would break them.
 fn escape_markdown(text: &str) -> String {
-    let signs: Vec<char> = text.chars().collect();
-    let last_link = signs.windows(2).rposition(|pair| pair == [']', '(']);
-    let mut shown = String::with_capacity(text.len());
+    let characters: Vec<char> = text.chars().collect();
+    let last_link = characters.windows(2).rposition(|pair| pair == [']', '(']);
+    let mut output = String::with_capacity(text.len());
     let (mut escaped, mut link_end) = (String::new(), 0);
-    for (at, sign) in signs.iter().enumerate() {
+    for (at, character) in characters.iter().enumerate() {
         if at >= link_end {
-            link_end = at + link_length(signs.get(at..).unwrap_or_default());
+            link_end = at + link_length(characters.get(at..).unwrap_or_default());
         }
         if at < link_end {
-            shown.push_str(&text::disable_mentions(&std::mem::take(&mut escaped)));
-            shown.push(*sign);
+            output.push_str(&text::disable_mentions(&std::mem::take(&mut escaped)));
+            output.push(*character);
             continue;
         }
-        let before = at.checked_sub(1).and_then(|at| signs.get(at)).copied();
-        let rest = signs.get(at + 1..).unwrap_or_default();
+        let previous = at.checked_sub(1).and_then(|at| characters.get(at)).copied();
+        let rest = characters.get(at + 1..).unwrap_or_default();
         let next = rest.first().copied();
-        let begins_line = signs
-            .get(..at)
-            .is_none_or(|start| start.iter().rev().take_while(|sign| **sign != '\n').all(|sign| sign.is_whitespace()));
-        let is_blank = |sign: Option<char>| sign.is_none_or(char::is_whitespace);
-        let is_word = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
-        let is_markup = match sign {
+        let is_line_start = characters.get(..at).is_none_or(|start| {
+            start.iter().rev().take_while(|character| **character != '\n').all(|character| character.is_whitespace())
+        });
+        let is_blank = |character: Option<char>| character.is_none_or(char::is_whitespace);
+        let is_word = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
+        let is_markup = match character {
             // Before a letter or a space it is a plain backslash.
             '\\' => !is_blank(next) && !is_word(next),
             '`' => true,
-            '*' => begins_line || !(is_blank(before) && is_blank(next)),
-            '_' => !(is_word(before) && is_word(next)),
-            '~' | '|' => before == Some(*sign) || next == Some(*sign),
-            '#' | '>' | '-' => begins_line,
+            '*' => is_line_start || !(is_blank(previous) && is_blank(next)),
+            '_' => !(is_word(previous) && is_word(next)),
+            '~' | '|' => previous == Some(*character) || next == Some(*character),
+            '#' | '>' | '-' => is_line_start,
             '<' => next.is_some_and(|next| next.is_alphabetic() || "@#:/".contains(next)),
             '[' => last_link.is_some_and(|link| at < link),
             ':' => starts_emoji(rest),
@@ -80,9 +80,9 @@ fn escape_markdown(text: &str) -> String {
         if is_markup {
             escaped.push('\\');
         }
-        escaped.push(*sign);
+        escaped.push(*character);
     }
-    shown + &text::disable_mentions(&escaped)
+    output + &text::disable_mentions(&escaped)
 }
 
 /// Length of the link at the start of the text; 0 if there is none.
@@ -91,15 +91,15 @@ fn link_length(text: &[char]) -> usize {
     if !begins_with("http://") && !begins_with("https://") {
         return 0;
     }
-    text.iter().take_while(|sign| !sign.is_whitespace() && !matches!(sign, '<' | '>')).count()
+    text.iter().take_while(|character| !character.is_whitespace() && !matches!(character, '<' | '>')).count()
 }
 
 /// Returns true if a colon starts an emoji name such as `:tada:`. The minutes of a time are not one.
 fn starts_emoji(rest: &[char]) -> bool {
-    let is_of_name = |sign: &char| sign.is_ascii_alphanumeric() || "_+-".contains(*sign);
-    let length = rest.iter().take_while(|sign| is_of_name(sign)).count();
+    let is_name_character = |character: &char| character.is_ascii_alphanumeric() || "_+-".contains(*character);
+    let length = rest.iter().take_while(|character| is_name_character(character)).count();
     let name = rest.get(..length).unwrap_or_default();
-    rest.get(length) == Some(&':') && name.iter().any(|sign| !sign.is_ascii_digit())
+    rest.get(length) == Some(&':') && name.iter().any(|character| !character.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     use super::escape_markdown;
 
     #[test]
-    fn names_that_people_give_have_no_backslashes_and_markup_is_none() {
+    fn usual_names_get_no_backslashes_and_markup_is_escaped() {
         for name in [
             "Checkout (EU): v1.2-rc",
             "api_v2_health",
@@ -117,10 +117,10 @@ mod tests {
             "<3 & < 5 ms, 2001:db8::1",
             "[EU] Checkout",
         ] {
-            let shown = escape_markdown(name);
-            assert!(!shown.contains('\\') || shown == name || name.contains("db8"), "{shown}");
+            let escaped = escape_markdown(name);
+            assert!(!escaped.contains('\\') || escaped == name || name.contains("db8"), "{escaped}");
         }
-        for (text, shown) in [
+        for (text, escaped) in [
             ("**a** *b*", "\\*\\*a\\*\\* \\*b\\*"),
             ("__a__ _b_ c_d_", "\\_\\_a\\_\\_ \\_b\\_ c_d\\_"),
             ("~~a~~ ||b|| `c`", "\\~\\~a\\~\\~ \\|\\|b\\|\\| \\`c\\`"),
@@ -139,7 +139,7 @@ mod tests {
             }),
             ("(http://e.example/`a) http:/_a", "(http://e.example/`a) http:/\\_a"),
         ] {
-            assert_eq!(escape_markdown(text), shown, "{text}");
+            assert_eq!(escape_markdown(text), escaped, "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use parallax_core::delivery::MailMessage;
 use parallax_core::id::MonitorId;
 use parallax_core::incident::series::Series;
-use parallax_core::incident::{Impact, Incident, IncidentChange as What, IncidentEvent, IncidentKind, IncidentUpdate};
+use parallax_core::incident::{Impact, Incident, IncidentChange, IncidentEvent, IncidentKind, IncidentUpdate};
 use parallax_core::locale::{Locale, fill};
 use parallax_core::page::branding::Language;
 use parallax_core::time::Timestamp;
@@ -82,145 +82,153 @@ struct UpdatePayload<'a> {
 }
 
 /// Renders an update for subscribers; `None` for events they don't receive.
-pub(crate) fn render_update(news: &IncidentNotification<'_>) -> Option<RenderedUpdate> {
-    let event = event_name(news)?;
-    let update = referenced_update(news);
-    let document = UpdatePayload {
+pub(crate) fn render_update(notification: &IncidentNotification<'_>) -> Option<RenderedUpdate> {
+    let event = event_name(notification)?;
+    let update = referenced_update(notification);
+    let payload = UpdatePayload {
         event,
-        page: news.page,
-        page_url: news.page_url,
-        incident: IncidentResource::new(news.incident, news.series, news.monitors),
+        page: notification.page,
+        page_url: notification.page_url,
+        incident: IncidentResource::new(notification.incident, notification.series, notification.monitors),
         update: update.map(UpdateResource::new),
-        at: news.at.as_millis(),
+        at: notification.at.as_millis(),
     };
     // A struct of strings and numbers always serializes.
-    let json = serde_json::to_vec(&document).unwrap_or_default();
-    Some(RenderedUpdate { event, json, mail: mail(news, update) })
+    let json = serde_json::to_vec(&payload).unwrap_or_default();
+    Some(RenderedUpdate { event, json, mail: mail(notification, update) })
 }
 
 /// Adds a subscriber's unsubscribe URL to an update for their webhook.
-pub(crate) fn with_unsubscribe_url(news: &[u8], url: &str) -> Vec<u8> {
+pub(crate) fn with_unsubscribe_url(body: &[u8], url: &str) -> Vec<u8> {
     // Always an object with several members, as serialized above.
-    let Some(open) = news.strip_suffix(b"}") else { return news.to_vec() };
+    let Some(open) = body.strip_suffix(b"}") else { return body.to_vec() };
     let url = Value::from(url).to_string();
     [open, b",\"unsubscribeUrl\":", url.as_bytes(), b"}"].concat()
 }
 
 /// Renders the owner's reminder that an incident had no update for `silent_ms` milliseconds (in English).
-pub(crate) fn owner_reminder(news: &IncidentNotification<'_>, silent_ms: i64) -> MailMessage {
-    let title = text::single_line(&news.incident.title, MAX_NAME);
-    let page = text::single_line(news.page, MAX_NAME);
-    let lead = format!(
+pub(crate) fn owner_reminder(notification: &IncidentNotification<'_>, silent_ms: i64) -> MailMessage {
+    let title = text::single_line(&notification.incident.title, MAX_NAME);
+    let page = text::single_line(notification.page, MAX_NAME);
+    let paragraph = format!(
         "This incident has had no update for {}. Post an update or resolve it, so that visitors know its status.",
         time_format::format_duration(silent_ms)
     );
     MailContent {
         title: format!("No update for {}: {title} ({page})", time_format::format_duration(silent_ms)),
         heading_color: HeadingColor::Warning,
-        paragraphs: vec![lead],
-        facts: facts(news, Language::En),
-        link: Some(("Open the incident".to_owned(), incident_url(news))),
+        paragraphs: vec![paragraph],
+        facts: facts(notification, Language::En),
+        link: Some(("Open the incident".to_owned(), incident_url(notification))),
         footer: vec![format!("You received this email because a reminder is set for this incident of {page}.")],
         ..MailContent::default()
     }
     .render()
 }
 
-fn event_name(news: &IncidentNotification<'_>) -> Option<&'static str> {
+fn event_name(notification: &IncidentNotification<'_>) -> Option<&'static str> {
     let [created, updated, changed, resolved, scheduled, reminder, started, completed] = EVENTS;
-    Some(match news.event.change {
-        What::Opened => created,
-        What::Updated => match news.incident.kind {
+    Some(match notification.event.change {
+        IncidentChange::Opened => created,
+        IncidentChange::Updated => match notification.incident.kind {
             IncidentKind::Incident => updated,
             IncidentKind::Maintenance => changed,
         },
-        What::Resolved => resolved,
-        What::Scheduled => scheduled,
-        What::Reminder(_) => reminder,
-        What::Started => started,
-        What::Completed => completed,
-        What::OwnerReminder(_) | What::Changed | What::Deleted => return None,
+        IncidentChange::Resolved => resolved,
+        IncidentChange::Scheduled => scheduled,
+        IncidentChange::Reminder(_) => reminder,
+        IncidentChange::Started => started,
+        IncidentChange::Completed => completed,
+        IncidentChange::OwnerReminder(_) | IncidentChange::Changed | IncidentChange::Deleted => return None,
     })
 }
 
 /// The update that the event refers to, if any.
-fn referenced_update<'a>(news: &IncidentNotification<'a>) -> Option<&'a IncidentUpdate> {
-    let wanted = news.event.update?;
-    news.incident.updates.iter().find(|update| update.id == wanted)
+fn referenced_update<'a>(notification: &IncidentNotification<'a>) -> Option<&'a IncidentUpdate> {
+    let id = notification.event.update?;
+    notification.incident.updates.iter().find(|update| update.id == id)
 }
 
-fn mail(news: &IncidentNotification<'_>, update: Option<&IncidentUpdate>) -> MailMessage {
-    let title = text::single_line(&news.incident.title, MAX_NAME);
-    let page = text::single_line(news.page, MAX_NAME);
-    let said = mail_messages::messages(news.language);
-    let (what, mood) = match news.event.change {
-        What::Opened => (said.incident, HeadingColor::Critical),
-        What::Updated => (said.update, HeadingColor::Warning),
-        What::Resolved => (said.resolved, HeadingColor::Resolved),
-        What::Scheduled => (said.planned, HeadingColor::Neutral),
-        What::Reminder(_) => (said.soon, HeadingColor::Neutral),
-        What::Started => (said.begins, HeadingColor::Neutral),
-        What::Completed if news.incident.is_cancelled() => (said.cancelled, HeadingColor::Neutral),
-        What::Completed => (said.completed, HeadingColor::Resolved),
-        What::OwnerReminder(_) | What::Changed | What::Deleted => ("", HeadingColor::Neutral),
+fn mail(notification: &IncidentNotification<'_>, update: Option<&IncidentUpdate>) -> MailMessage {
+    let title = text::single_line(&notification.incident.title, MAX_NAME);
+    let page = text::single_line(notification.page, MAX_NAME);
+    let messages = mail_messages::messages(notification.language);
+    let (kind_text, color) = match notification.event.change {
+        IncidentChange::Opened => (messages.incident, HeadingColor::Critical),
+        IncidentChange::Updated => (messages.update, HeadingColor::Warning),
+        IncidentChange::Resolved => (messages.resolved, HeadingColor::Resolved),
+        IncidentChange::Scheduled => (messages.scheduled, HeadingColor::Neutral),
+        IncidentChange::Reminder(_) => (messages.starts_in, HeadingColor::Neutral),
+        IncidentChange::Started => (messages.started, HeadingColor::Neutral),
+        IncidentChange::Completed if notification.incident.is_cancelled() => {
+            (messages.cancelled, HeadingColor::Neutral)
+        }
+        IncidentChange::Completed => (messages.completed, HeadingColor::Resolved),
+        IncidentChange::OwnerReminder(_) | IncidentChange::Changed | IncidentChange::Deleted => {
+            ("", HeadingColor::Neutral)
+        }
     };
-    let what = match news.event.change {
-        What::Reminder(before) => fill(what, &[&Locale::of(news.language).duration(before)]),
-        _ => what.to_owned(),
+    let kind_text = match notification.event.change {
+        IncidentChange::Reminder(before) => fill(kind_text, &[&Locale::of(notification.language).duration(before)]),
+        _ => kind_text.to_owned(),
     };
     MailContent {
-        language: news.language,
-        title: fill(said.subject, &[&what, &title, &page]),
+        language: notification.language,
+        title: fill(messages.subject, &[&kind_text, &title, &page]),
         // Mail programs group mails with the same subject.
-        subject: Some(format!("[{page}] {}", text::single_line(&stable_title(news), MAX_NAME))),
-        heading_color: mood,
-        facts: facts(news, news.language),
+        subject: Some(format!("[{page}] {}", text::single_line(&stable_title(notification), MAX_NAME))),
+        heading_color: color,
+        facts: facts(notification, notification.language),
         body: update.map(|update| mail_body(&update.body)),
-        link: Some((said.open.to_owned(), incident_url(news))),
+        link: Some((messages.open.to_owned(), incident_url(notification))),
         ..MailContent::default()
     }
     .render()
 }
 
 /// Title that stays the same for the whole incident, unless someone edits it.
-fn stable_title(news: &IncidentNotification<'_>) -> String {
-    let first = news.incident.first_monitor_name(news.monitors);
-    news.incident.original_title(first, news.language).unwrap_or_else(|| news.incident.title.clone())
+fn stable_title(notification: &IncidentNotification<'_>) -> String {
+    let first = notification.incident.first_monitor_name(notification.monitors);
+    notification
+        .incident
+        .original_title(first, notification.language)
+        .unwrap_or_else(|| notification.incident.title.clone())
 }
 
-fn mail_body(written: &str) -> MailBody {
-    let text = text::lines(written, MAX_BODY);
+fn mail_body(markdown: &str) -> MailBody {
+    let text = text::lines(markdown, MAX_BODY);
     MailBody { html: render_mail(&text), text: text::lines(&plain_text(&text, MAX_BODY), MAX_BODY) }
 }
 
-fn facts(news: &IncidentNotification<'_>, language: Language) -> Vec<(&'static str, String)> {
-    let incident = news.incident;
-    let (said, tongue) = (mail_messages::messages(language), Locale::of(language));
-    let moment = |at| time_format::format_time_in_language(at, news.zone, language);
-    let names: Vec<String> = news.monitors.iter().map(|(_, name, _)| text::single_line(name, MAX_NAME)).collect();
-    let mut facts = vec![(said.status, tongue.status_of(incident).to_owned())];
+fn facts(notification: &IncidentNotification<'_>, language: Language) -> Vec<(&'static str, String)> {
+    let incident = notification.incident;
+    let (messages, locale) = (mail_messages::messages(language), Locale::of(language));
+    let time = |at| time_format::format_time_in_language(at, notification.zone, language);
+    let names: Vec<String> =
+        notification.monitors.iter().map(|(_, name, _)| text::single_line(name, MAX_NAME)).collect();
+    let mut facts = vec![(messages.status, locale.status_of(incident).to_owned())];
     if !names.is_empty() {
-        facts.push((said.affected, text::truncate(&names.join(tongue.comma()), MAX_AFFECTED)));
+        facts.push((messages.affected, text::truncate(&names.join(locale.comma()), MAX_AFFECTED)));
     }
     match incident.kind {
         IncidentKind::Incident => {
-            facts.push((said.impact, tongue.impact(incident.impact).to_owned()));
-            facts.push((said.since, moment(incident.started_at)));
+            facts.push((messages.impact, locale.impact(incident.impact).to_owned()));
+            facts.push((messages.since, time(incident.started_at)));
         }
         IncidentKind::Maintenance => {
-            facts.push((said.from, moment(incident.planned_start())));
-            facts.extend(incident.ends_at.map(|end| (said.to, moment(end))));
+            facts.push((messages.from, time(incident.planned_start())));
+            facts.extend(incident.ends_at.map(|end| (messages.to, time(end))));
         }
     }
     if incident.status.is_closed() {
-        facts.extend(incident.resolved_at.map(|at| (said.over, moment(at))));
+        facts.extend(incident.resolved_at.map(|at| (messages.ended, time(at))));
     }
     facts
 }
 
 /// Public URL of the incident.
-fn incident_url(news: &IncidentNotification<'_>) -> String {
-    format!("{}/incidents/{}", news.page_url.trim_end_matches('/'), news.incident.id)
+fn incident_url(notification: &IncidentNotification<'_>) -> String {
+    format!("{}/incidents/{}", notification.page_url.trim_end_matches('/'), notification.incident.id)
 }
 
 #[cfg(test)]

@@ -82,13 +82,13 @@ impl HeadingColor {
 
 #[template_file("mail.html")]
 struct Html<'a> {
-    sheet: &'a MailContent,
+    content: &'a MailContent,
 }
 
 #[derive(Template)]
 #[template(path = "mail.txt", escape = "none")]
 struct Text<'a> {
-    sheet: &'a MailContent,
+    content: &'a MailContent,
 }
 
 #[template_file("footer.html")]
@@ -109,27 +109,27 @@ impl MailContent {
         // Rendering to memory does not fail.
         MailMessage {
             subject: text::single_line(self.subject.as_ref().unwrap_or(&self.title), MAX_SUBJECT),
-            text: Text { sheet: self }.render().unwrap_or_default(),
-            html: Html { sheet: self }.render().unwrap_or_default(),
+            text: Text { content: self }.render().unwrap_or_default(),
+            html: Html { content: self }.render().unwrap_or_default(),
         }
     }
 }
 
 /// Renders the mail of an alert.
-pub(super) fn alert_mail(news: &Alert<'_>) -> MailMessage {
-    let story = AlertText::for_alert(news);
+pub(super) fn alert_mail(alert: &Alert<'_>) -> MailMessage {
+    let alert_text = AlertText::for_alert(alert);
     MailContent {
-        title: story.headline,
-        heading_color: match story.severity {
+        title: alert_text.headline,
+        heading_color: match alert_text.severity {
             AlertSeverity::Critical => HeadingColor::Critical,
             AlertSeverity::Warning => HeadingColor::Warning,
             AlertSeverity::Resolved => HeadingColor::Resolved,
         },
-        facts: story.facts,
+        facts: alert_text.facts,
         list_title: "Check results",
-        list: story.evidence,
-        link: Some(("Open the status page".to_owned(), story.page_url)),
-        footer: vec![format!("You received this email because this address receives alerts for {}.", story.page)],
+        list: alert_text.evidence,
+        link: Some(("Open the status page".to_owned(), alert_text.page_url)),
+        footer: vec![format!("You received this email because this address receives alerts for {}.", alert_text.page)],
         ..MailContent::default()
     }
     .render()
@@ -137,11 +137,11 @@ pub(super) fn alert_mail(news: &Alert<'_>) -> MailMessage {
 
 /// Adds a subscriber's one-click unsubscribe link to an update.
 pub(crate) fn with_unsubscribe(mail: &MailMessage, page: &Page, url: &str) -> MailMessage {
-    let words = mail_messages::messages(page.language);
-    let subscribed = fill(words.subscribed, &[&text::single_line(&page.name, MAX_SUBJECT)]);
-    let way_out = fill(words.fact, &[words.unsubscribe, url]);
-    let footer = Footer { subscribed: &subscribed, unsubscribe: words.unsubscribe, url };
-    with_footer(mail, &footer, &format!("{subscribed}\n{way_out}"))
+    let messages = mail_messages::messages(page.language);
+    let subscribed = fill(messages.subscribed, &[&text::single_line(&page.name, MAX_SUBJECT)]);
+    let unsubscribe_line = fill(messages.fact, &[messages.unsubscribe, url]);
+    let footer = Footer { subscribed: &subscribed, unsubscribe: messages.unsubscribe, url };
+    with_footer(mail, &footer, &format!("{subscribed}\n{unsubscribe_line}"))
 }
 
 /// Adds the stop link to an alert that goes to a mailbox other than the owner's.

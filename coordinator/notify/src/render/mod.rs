@@ -74,42 +74,42 @@ pub struct AgentLabel {
 }
 
 /// Renders an alert for a channel.
-pub fn render_alert(channel: ChannelKind, news: &Alert<'_>) -> DeliveryMessage {
+pub fn render_alert(channel: ChannelKind, alert: &Alert<'_>) -> DeliveryMessage {
     DeliveryMessage::Json(match channel {
-        ChannelKind::Email => return DeliveryMessage::Mail(mail::alert_mail(news)),
-        ChannelKind::Webhook => AlertPayload::new(news).to_json(),
-        ChannelKind::PagerDuty => json_bytes(&pagerduty::body(news)),
+        ChannelKind::Email => return DeliveryMessage::Mail(mail::alert_mail(alert)),
+        ChannelKind::Webhook => AlertPayload::new(alert).to_json(),
+        ChannelKind::PagerDuty => json_bytes(&pagerduty::body(alert)),
         ChannelKind::Slack | ChannelKind::Discord | ChannelKind::Teams | ChannelKind::Telegram | ChannelKind::Ntfy => {
-            chat_body(channel, &AlertText::for_alert(news))
+            chat_body(channel, &AlertText::for_alert(alert))
         }
     })
 }
 
 /// Renders the chat message that a monitor has started flapping. It replaces the alert of this change and of
 /// those that follow.
-pub(crate) fn render_flapping(channel: ChannelKind, news: &Alert<'_>, flapping: Flapping) -> DeliveryMessage {
-    DeliveryMessage::Json(chat_body(channel, &AlertText::flapping(news, flapping)))
+pub(crate) fn render_flapping(channel: ChannelKind, alert: &Alert<'_>, flapping: Flapping) -> DeliveryMessage {
+    DeliveryMessage::Json(chat_body(channel, &AlertText::flapping(alert, flapping)))
 }
 
 /// Renders the chat message that a monitor is stable again.
 pub(crate) fn render_stable(
     channel: ChannelKind,
     subject: &AlertSubject,
-    steady: &FlappingEnd,
+    end: &FlappingEnd,
     at: Timestamp,
     zone: chrono_tz::Tz,
 ) -> DeliveryMessage {
-    DeliveryMessage::Json(chat_body(channel, &AlertText::stable(subject, steady, at, zone)))
+    DeliveryMessage::Json(chat_body(channel, &AlertText::stable(subject, end, at, zone)))
 }
 
 /// Body of a chat message; empty for channels that are not chats.
-fn chat_body(channel: ChannelKind, story: &AlertText) -> Vec<u8> {
+fn chat_body(channel: ChannelKind, alert_text: &AlertText) -> Vec<u8> {
     match channel {
-        ChannelKind::Slack => json_bytes(&slack::body(story)),
-        ChannelKind::Discord => json_bytes(&discord::body(story)),
-        ChannelKind::Teams => json_bytes(&teams::body(story)),
-        ChannelKind::Telegram => json_bytes(&telegram::body(story)),
-        ChannelKind::Ntfy => json_bytes(&ntfy::body(story)),
+        ChannelKind::Slack => json_bytes(&slack::body(alert_text)),
+        ChannelKind::Discord => json_bytes(&discord::body(alert_text)),
+        ChannelKind::Teams => json_bytes(&teams::body(alert_text)),
+        ChannelKind::Telegram => json_bytes(&telegram::body(alert_text)),
+        ChannelKind::Ntfy => json_bytes(&ntfy::body(alert_text)),
         ChannelKind::Email | ChannelKind::Webhook | ChannelKind::PagerDuty => Vec::new(),
     }
 }

@@ -13,19 +13,19 @@ const MAX_MESSAGE: usize = 4_096;
 const MAX_TITLE: usize = 250;
 
 /// Builds the request body.
-pub(super) fn body(story: &AlertText) -> Value {
+pub(super) fn body(alert_text: &AlertText) -> Value {
     // Priority 5 sounds until dismissed, 4 sounds once, 3 is the default.
-    let (priority, tag) = match (story.severity, story.is_new) {
+    let (priority, tag) = match (alert_text.severity, alert_text.is_new) {
         (AlertSeverity::Critical, true) => (5, "rotating_light"),
         (AlertSeverity::Critical, false) => (4, "rotating_light"),
         (AlertSeverity::Warning, _) => (4, "warning"),
         (AlertSeverity::Resolved, _) => (3, "white_check_mark"),
     };
     json!({
-        "title": text::truncate_bytes(&story.headline, MAX_TITLE),
-        "message": text::truncate_bytes(&story.plain_text(), MAX_MESSAGE),
+        "title": text::truncate_bytes(&alert_text.headline, MAX_TITLE),
+        "message": text::truncate_bytes(&alert_text.plain_text(), MAX_MESSAGE),
         "priority": priority,
         "tags": [tag],
-        "click": story.page_url,
+        "click": alert_text.page_url,
     })
 }

@@ -29,11 +29,11 @@ pub(crate) enum ProblemDetails {
     /// The results of an agent contradict those of others.
     AgentQuarantined {
         /// The agent.
-        place: AgentLabel,
+        agent: AgentLabel,
         /// Its region.
         region: Region,
         /// Agents that contradict it, and how often; `None` if two hosts share its identity.
-        found: Option<String>,
+        contradicted_by: Option<String>,
     },
     /// No agent of a region is connected; with `None`, no agent at all.
     NoAgentConnected(Option<Region>),
@@ -134,11 +134,11 @@ struct OperatorAlertPayload<'a> {
 
 /// Renders the operator's webhook body and mail. `installation` is the public host of this installation: one
 /// mailbox may serve several.
-pub(crate) fn render_operator_alert(news: &OperatorNotification, installation: &str) -> (Vec<u8>, MailMessage) {
-    let message = message(&news.problem, news.has_ended);
-    let mut notice = OperatorAlertPayload {
-        event: news.problem.event_name(),
-        ended: news.has_ended,
+pub(crate) fn render_operator_alert(notification: &OperatorNotification, installation: &str) -> (Vec<u8>, MailMessage) {
+    let message = message(&notification.problem, notification.has_ended);
+    let mut payload = OperatorAlertPayload {
+        event: notification.problem.event_name(),
+        ended: notification.has_ended,
         installation,
         message: &message,
         place: None,
@@ -148,32 +148,32 @@ pub(crate) fn render_operator_alert(news: &OperatorNotification, installation: &
         agent: None,
         host: None,
         ends_at: None,
-        at: news.at.as_millis(),
+        at: notification.at.as_millis(),
     };
-    match &news.problem {
-        ProblemDetails::AgentQuarantined { place, region, .. } => {
-            notice.place = Some(&place.name);
-            notice.network = Some(&place.network);
-            notice.region = Some(region.name());
+    match &notification.problem {
+        ProblemDetails::AgentQuarantined { agent, region, .. } => {
+            payload.place = Some(&agent.name);
+            payload.network = Some(&agent.network);
+            payload.region = Some(region.name());
         }
         ProblemDetails::NoAgentConnected(region)
         | ProblemDetails::SingleNetwork(region)
         | ProblemDetails::AllQuarantined(region) => {
-            notice.region = region.map(Region::name);
+            payload.region = region.map(Region::name);
         }
         ProblemDetails::UnfitHost { agent, .. } | ProblemDetails::Contradicted { agent, .. } => {
-            notice.agent = Some(agent)
+            payload.agent = Some(agent)
         }
-        ProblemDetails::DiskNearlyFull(free) => notice.free_bytes = Some(*free),
+        ProblemDetails::DiskNearlyFull(free) => payload.free_bytes = Some(*free),
         ProblemDetails::CertificateExpiring { agent, ends_at } => {
-            notice.agent = agent.as_deref();
-            notice.ends_at = Some(ends_at.as_millis());
+            payload.agent = agent.as_deref();
+            payload.ends_at = Some(ends_at.as_millis());
         }
         ProblemDetails::AcmeCertificatesExpiring { first, count, ends_at } if *count > 0 => {
-            notice.host = Some(first);
-            notice.ends_at = Some(ends_at.as_millis());
+            payload.host = Some(first);
+            payload.ends_at = Some(ends_at.as_millis());
         }
-        ProblemDetails::CertificateFileExpiring(ends_at) => notice.ends_at = Some(ends_at.as_millis()),
+        ProblemDetails::CertificateFileExpiring(ends_at) => payload.ends_at = Some(ends_at.as_millis()),
         ProblemDetails::TasksCrashed(_)
         | ProblemDetails::AcmeCertificatesExpiring { .. }
         | ProblemDetails::NameResolutionFails
@@ -181,20 +181,23 @@ pub(crate) fn render_operator_alert(news: &OperatorNotification, installation: &
         | ProblemDetails::DeliveriesBlocked => {}
     }
     // A struct of strings and numbers always serializes.
-    let json = serde_json::to_vec(&notice).unwrap_or_default();
-    (json, mail(news, &message, installation))
+    let json = serde_json::to_vec(&payload).unwrap_or_default();
+    (json, mail(notification, &message, installation))
 }
 
-fn mail(news: &OperatorNotification, message: &str, installation: &str) -> MailMessage {
-    let title = format!("{}{}", if news.has_ended { "Resolved: " } else { "" }, title(&news.problem));
+fn mail(notification: &OperatorNotification, message: &str, installation: &str) -> MailMessage {
+    let title = format!("{}{}", if notification.has_ended { "Resolved: " } else { "" }, title(&notification.problem));
     MailContent {
         title: text::single_line(&title, 200),
         subject: Some(text::single_line(&format!("[{installation}] {title}"), 200)),
-        heading_color: if news.has_ended { HeadingColor::Resolved } else { HeadingColor::Warning },
+        heading_color: if notification.has_ended { HeadingColor::Resolved } else { HeadingColor::Warning },
         paragraphs: vec![message.to_owned()],
         facts: vec![
             ("Installation", installation.to_owned()),
-            (if news.has_ended { "Resolved" } else { "Since" }, time_format::format_time(news.at, chrono_tz::UTC)),
+            (
+                if notification.has_ended { "Resolved" } else { "Since" },
+                time_format::format_time(notification.at, chrono_tz::UTC),
+            ),
         ],
         footer: vec![format!(
             "You received this email because your address is the operator's address of Parallax at {installation}."

@@ -18,44 +18,44 @@ pub(crate) const FOLLOW_UP_FIELD: &str = "then";
 const MAX_SUMMARY: usize = 1_024;
 
 /// Builds the request body.
-pub(super) fn body(news: &Alert<'_>) -> Value {
-    let story = AlertText::for_alert(news);
+pub(super) fn body(alert: &Alert<'_>) -> Value {
+    let alert_text = AlertText::for_alert(alert);
     let details: serde_json::Map<String, Value> =
-        story.facts.iter().map(|(label, value)| ((*label).to_owned(), json!(value))).collect();
-    let (action, of, severity) = match news.kind {
+        alert_text.facts.iter().map(|(label, value)| ((*label).to_owned(), json!(value))).collect();
+    let (action, problem, severity) = match alert.kind {
         AlertKind::WentDown | AlertKind::StillDown => ("trigger", "down", "critical"),
         AlertKind::WentSlow => ("trigger", "slow", "warning"),
         AlertKind::Recovered => ("resolve", "down", "info"),
         AlertKind::BackToNormal => ("resolve", "slow", "info"),
     };
-    let severity = if news.is_test { "info" } else { severity };
+    let severity = if alert.is_test { "info" } else { severity };
     let mut body = json!({
         "event_action": action,
-        "dedup_key": dedup_key(news, of),
+        "dedup_key": dedup_key(alert, problem),
         "payload": {
-            "summary": text::truncate(&story.headline, MAX_SUMMARY),
-            "source": story.monitor,
+            "summary": text::truncate(&alert_text.headline, MAX_SUMMARY),
+            "source": alert_text.monitor,
             "severity": severity,
-            "timestamp": news.at.to_string(),
-            "component": story.monitor,
-            "group": story.page,
-            "class": of,
-            "custom_details": { "facts": details, "evidence": story.evidence },
+            "timestamp": alert.at.to_string(),
+            "component": alert_text.monitor,
+            "group": alert_text.page,
+            "class": problem,
+            "custom_details": { "facts": details, "evidence": alert_text.evidence },
         },
         "client": "Parallax",
-        "client_url": story.page_url,
-        "links": [{ "href": story.page_url, "text": "Status page" }],
+        "client_url": alert_text.page_url,
+        "links": [{ "href": alert_text.page_url, "text": "Status page" }],
     });
-    if news.kind == AlertKind::Recovered
+    if alert.kind == AlertKind::Recovered
         && let Some(fields) = body.as_object_mut()
     {
-        let slow = json!({ "event_action": "resolve", "dedup_key": dedup_key(news, "slow") });
+        let slow = json!({ "event_action": "resolve", "dedup_key": dedup_key(alert, "slow") });
         fields.insert(FOLLOW_UP_FIELD.to_owned(), slow);
     }
     body
 }
 
-fn dedup_key(news: &Alert<'_>, of: &str) -> String {
-    let test = if news.is_test { "test/" } else { "" };
-    format!("{test}{}/{of}", news.subject.monitor_id)
+fn dedup_key(alert: &Alert<'_>, problem: &str) -> String {
+    let test = if alert.is_test { "test/" } else { "" };
+    format!("{test}{}/{problem}", alert.subject.monitor_id)
 }

@@ -21,27 +21,47 @@ const MAX_REASON: usize = 300;
 
 /// Asks for confirmation of a subscription. The link shows a page with a button; opening it confirms nothing.
 pub fn subscription_confirmation(page: &Page, page_url: &str, confirm_url: &str) -> MailMessage {
-    let words = mail_messages::messages(page.language);
-    link_mail(page, page_url, words.confirm, words.confirm_lead, (words.confirm_link, confirm_url), words.confirm_note)
-        .render()
+    let messages = mail_messages::messages(page.language);
+    link_mail(
+        page,
+        page_url,
+        messages.confirm,
+        messages.confirm_lead,
+        (messages.confirm_link, confirm_url),
+        messages.confirm_note,
+    )
+    .render()
 }
 
 /// Asks for confirmation of alerts to an address. The link shows a page with a button; opening it confirms
 /// nothing.
 pub fn alerts_confirmation(page: &Page, page_url: &str, confirm_url: &str) -> MailMessage {
-    let words = mail_messages::messages(page.language);
-    link_mail(page, page_url, words.alerts, words.alerts_lead, (words.alerts_link, confirm_url), words.alerts_note)
-        .render()
+    let messages = mail_messages::messages(page.language);
+    link_mail(
+        page,
+        page_url,
+        messages.alerts,
+        messages.alerts_lead,
+        (messages.alerts_link, confirm_url),
+        messages.alerts_note,
+    )
+    .render()
 }
 
 /// Renders the mail with a sign-in link to a private page. Opening the link shows a button and does nothing
 /// else.
 pub fn sign_in(page: &Page, page_url: &str, link: &str) -> MailMessage {
-    let words = mail_messages::messages(page.language);
-    let mut sheet =
-        link_mail(page, page_url, words.sign_in, words.sign_in_lead, (words.sign_in_link, link), words.sign_in_note);
-    sheet.paragraphs.push(words.sign_in_once.to_owned());
-    sheet.render()
+    let messages = mail_messages::messages(page.language);
+    let mut content = link_mail(
+        page,
+        page_url,
+        messages.sign_in,
+        messages.sign_in_lead,
+        (messages.sign_in_link, link),
+        messages.sign_in_note,
+    );
+    content.paragraphs.push(messages.sign_in_once.to_owned());
+    content.render()
 }
 
 /// Content in the page's language that asks the recipient to open a link. The recipient has not agreed to
@@ -58,8 +78,8 @@ fn link_mail(
     let url = text::single_line(page_url, 300);
     let (title_name, lead_name) = if is_plain_name(&page.name) {
         let name = text::single_line(&page.name, MAX_NAME);
-        let named = fill(mail_messages::messages(page.language).named, &[&name, &url]);
-        (name, named)
+        let name_and_url = fill(mail_messages::messages(page.language).name_and_url, &[&name, &url]);
+        (name, name_and_url)
     } else {
         (url.clone(), url)
     };
@@ -77,19 +97,19 @@ fn link_mail(
 pub fn destination_switched_off(
     destination: &str,
     page: &str,
-    why: DisableReason,
+    reason: DisableReason,
     at: Timestamp,
     zone: chrono_tz::Tz,
 ) -> MailMessage {
     let (name, page) = (text::single_line(destination, MAX_NAME), text::single_line(page, MAX_NAME));
-    let reason = match why {
+    let sentence = match reason {
         DisableReason::Gone => "It responded with 410 Gone.",
         DisableReason::Failing => "Every delivery to it has failed for five days.",
         DisableReason::Rejected => "Its mail server permanently rejected the address three times in a row.",
         DisableReason::Unconfirmed => "The recipient stopped the alerts.",
         DisableReason::Plan => "The account's plan does not include its channel.",
     };
-    let next = match why {
+    let next = match reason {
         DisableReason::Unconfirmed => {
             "To ask the recipient again, wait a day and save the destination in the page's alert settings."
         }
@@ -99,7 +119,7 @@ pub fn destination_switched_off(
         title: format!("Alerts to {name} are switched off ({page})"),
         heading_color: HeadingColor::Warning,
         paragraphs: vec![
-            format!("The destination {name} of {page} no longer receives alerts. {reason}"),
+            format!("The destination {name} of {page} no longer receives alerts. {sentence}"),
             next.to_owned(),
         ],
         facts: vec![("Since", time_format::format_time(at, zone))],
@@ -113,15 +133,15 @@ pub fn destination_switched_off(
 /// reason of the newest check.
 pub(crate) fn monitor_unjudged(page: &Page, monitor: &Monitor, since: Timestamp, reason: &str) -> MailMessage {
     let kind = monitor.check.kind();
-    let (name, of) = (text::single_line(&monitor.name, MAX_NAME), text::single_line(&page.name, MAX_NAME));
+    let (name, page_name) = (text::single_line(&monitor.name, MAX_NAME), text::single_line(&page.name, MAX_NAME));
     let (title, next) = match kind {
         CheckKind::Domain => (
-            format!("The expiry date of {name} can't be read ({of})"),
+            format!("The expiry date of {name} can't be read ({page_name})"),
             "This monitor can't warn you before the domain expires. Note the date that your registrar shows, or delete \
              the monitor.",
         ),
         CheckKind::Component => (
-            format!("The status of {name} can't be read ({of})"),
+            format!("The status of {name} can't be read ({page_name})"),
             "Check the address of the status page and the name of the component in the monitor's settings.",
         ),
         CheckKind::Http
@@ -130,7 +150,7 @@ pub(crate) fn monitor_unjudged(page: &Page, monitor: &Monitor, since: Timestamp,
         | CheckKind::Ping
         | CheckKind::Certificate
         | CheckKind::Heartbeat => (
-            format!("{name} can't be checked ({of})"),
+            format!("{name} can't be checked ({page_name})"),
             "Visitors may still reach it. See the monitor's last check for what its server would need to support.",
         ),
     };
@@ -138,7 +158,10 @@ pub(crate) fn monitor_unjudged(page: &Page, monitor: &Monitor, since: Timestamp,
         title,
         heading_color: HeadingColor::Warning,
         paragraphs: vec![
-            format!("No agent could judge a check of {name}, a monitor of {of}. This is not an outage, so no alert was sent."),
+            format!(
+                "No agent could judge a check of {name}, a monitor of {page_name}. This is not an outage, so no alert \
+                 was sent."
+            ),
             next.to_owned(),
         ],
         facts: vec![
@@ -146,7 +169,7 @@ pub(crate) fn monitor_unjudged(page: &Page, monitor: &Monitor, since: Timestamp,
             ("Target", text::single_line(&monitor.check.target(), MAX_REASON)),
             ("Since", time_format::format_time(since, page.timezone)),
         ],
-        footer: vec![format!("You receive this email once, as the owner of {of}.")],
+        footer: vec![format!("You receive this email once, as the owner of {page_name}.")],
         ..MailContent::default()
     }
     .render()

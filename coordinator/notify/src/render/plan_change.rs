@@ -36,28 +36,28 @@ impl DowngradeEffects {
 }
 
 /// Renders the mail.
-pub fn downgrade_mail(plan: Plan, stops: &DowngradeEffects, at: Timestamp) -> MailMessage {
+pub fn downgrade_mail(plan: Plan, effects: &DowngradeEffects, at: Timestamp) -> MailMessage {
     let name = |name: &str| text::single_line(name, MAX_NAME);
     let mut list = Vec::new();
-    for (kind, destination, page) in stops.destinations.iter().take(MAX_LISTED) {
+    for (kind, destination, page) in effects.destinations.iter().take(MAX_LISTED) {
         let (destination, page) = (name(destination), name(page));
         list.push(format!("The {} destination {destination} of {page} no longer receives alerts.", kind.name()));
     }
-    list.extend(more_line(stops.destinations.len(), "destinations"));
-    for (monitor, page) in stops.components.iter().take(MAX_LISTED) {
+    list.extend(more_line(effects.destinations.len(), "destinations"));
+    for (monitor, page) in effects.components.iter().take(MAX_LISTED) {
         list.push(format!("The component monitor {} of {} is paused.", name(monitor), name(page)));
     }
-    list.extend(more_line(stops.components.len(), "component monitors"));
-    if let Some(interval) = stops.interval_ms {
+    list.extend(more_line(effects.components.len(), "component monitors"));
+    if let Some(interval) = effects.interval_ms {
         list.push(format!("Monitors are checked every {}.", time_format::format_duration(i64::from(interval))));
     }
-    if stops.regions {
+    if effects.regions {
         list.push("Region settings are kept but not used.".to_owned());
     }
-    if let Some((have, allowed)) = stops.monitors {
+    if let Some((count, allowed)) = effects.monitors {
         list.push(format!(
-            "The account has {have} monitors, and the plan allows {allowed}. All of them are still checked, but new ones \
-             can't be added."
+            "The account has {count} monitors, and the plan allows {allowed}. All of them are still checked, but \
+             new ones can't be added."
         ));
     }
     let title = match plan {
@@ -80,11 +80,11 @@ pub fn downgrade_mail(plan: Plan, stops: &DowngradeEffects, at: Timestamp) -> Ma
     .render()
 }
 
-fn more_line(count: usize, what: &str) -> Option<String> {
+fn more_line(count: usize, noun: &str) -> Option<String> {
     count
         .checked_sub(MAX_LISTED)
         .filter(|more| *more > 0)
-        .map(|more| format!("The same applies to {more} more {what}."))
+        .map(|more| format!("The same applies to {more} more {noun}."))
 }
 
 #[cfg(test)]
@@ -92,19 +92,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owner_is_told_by_name_what_stops_and_long_lists_are_cut() {
-        let hook = (ChannelKind::Webhook, "On call".to_owned(), "Shop".to_owned());
-        let stops = DowngradeEffects {
-            destinations: vec![hook; MAX_LISTED + 3],
+    fn the_downgrade_mail_names_what_stops_and_truncates_long_lists() {
+        let webhook = (ChannelKind::Webhook, "On call".to_owned(), "Shop".to_owned());
+        let effects = DowngradeEffects {
+            destinations: vec![webhook; MAX_LISTED + 3],
             components: vec![("GitHub".to_owned(), "Shop".to_owned())],
             interval_ms: Some(300_000),
             regions: true,
             monitors: Some((14, 10)),
         };
-        assert!(!stops.is_empty() && DowngradeEffects::default().is_empty());
-        let mail = downgrade_mail(Plan::Free, &stops, Timestamp::from_millis(1_795_783_560_000));
+        assert!(!effects.is_empty() && DowngradeEffects::default().is_empty());
+        let mail = downgrade_mail(Plan::Free, &effects, Timestamp::from_millis(1_795_783_560_000));
         assert_eq!(mail.subject, "Your account is now on the Free plan");
-        for words in [
+        for text in [
             "The webhook destination On call of Shop no longer receives alerts.",
             "The same applies to 3 more destinations.",
             "The component monitor GitHub of Shop is paused.",
@@ -112,7 +112,7 @@ mod tests {
             "Region settings are kept but not used.",
             "The account has 14 monitors, and the plan allows 10",
         ] {
-            assert!(mail.text.contains(words) && mail.html.contains(words), "{words}: {}", mail.text);
+            assert!(mail.text.contains(text) && mail.html.contains(text), "{text}: {}", mail.text);
         }
         assert_eq!(mail.text.matches("On call").count(), MAX_LISTED);
     }

@@ -11,13 +11,13 @@ use super::text;
 const MAX_TEXT: usize = 3_000;
 
 /// Builds the request body.
-pub(super) fn body(story: &AlertText) -> Value {
-    let headline = text::escape_slack(&story.headline);
-    let shown = |words: &str| text::truncate(&text::escape_slack(words), MAX_TEXT);
-    let fields: Vec<Value> = story
+pub(super) fn body(alert_text: &AlertText) -> Value {
+    let headline = text::escape_slack(&alert_text.headline);
+    let escaped = |text: &str| text::truncate(&text::escape_slack(text), MAX_TEXT);
+    let fields: Vec<Value> = alert_text
         .facts
         .iter()
-        .map(|(label, value)| json!({ "title": label, "value": shown(value), "short": value.len() <= 40 }))
+        .map(|(label, value)| json!({ "title": label, "value": escaped(value), "short": value.len() <= 40 }))
         .collect();
     json!({
         "text": headline,
@@ -25,15 +25,15 @@ pub(super) fn body(story: &AlertText) -> Value {
         "mrkdwn": false,
         "attachments": [{
             "fallback": headline,
-            "color": story.severity.hex(),
-            "title": shown(&story.monitor),
-            "title_link": story.page_url,
-            "text": shown(&story.evidence.join("\n")),
+            "color": alert_text.severity.hex(),
+            "title": escaped(&alert_text.monitor),
+            "title_link": alert_text.page_url,
+            "text": escaped(&alert_text.evidence.join("\n")),
             "fields": fields,
-            "footer": shown(&story.page),
+            "footer": escaped(&alert_text.page),
             // No field is formatted.
             "mrkdwn_in": [],
-            "ts": story.at.as_millis().div_euclid(1000),
+            "ts": alert_text.at.as_millis().div_euclid(1000),
         }],
     })
 }

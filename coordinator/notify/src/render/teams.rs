@@ -10,22 +10,23 @@ use super::alert_text::{AlertSeverity, AlertText};
 use super::text;
 
 /// Builds the request body.
-pub(super) fn body(story: &AlertText) -> Value {
-    let colour = match story.severity {
+pub(super) fn body(alert_text: &AlertText) -> Value {
+    let color = match alert_text.severity {
         AlertSeverity::Critical => "Attention",
         AlertSeverity::Warning => "Warning",
         AlertSeverity::Resolved => "Good",
     };
     let mut body = vec![line(vec![json!({
-        "type": "TextRun", "text": text::escape_teams(&story.headline), "size": "Large", "weight": "Bolder", "color": colour,
+        "type": "TextRun", "text": text::escape_teams(&alert_text.headline), "size": "Large", "weight": "Bolder",
+        "color": color,
     })])];
-    body.extend(story.facts.iter().map(|(label, value)| {
+    body.extend(alert_text.facts.iter().map(|(label, value)| {
         line(vec![
             json!({ "type": "TextRun", "text": format!("{label}: "), "weight": "Bolder" }),
             json!({ "type": "TextRun", "text": text::escape_teams(value) }),
         ])
     }));
-    body.extend(story.evidence.iter().map(|sentence| {
+    body.extend(alert_text.evidence.iter().map(|sentence| {
         line(vec![json!({ "type": "TextRun", "text": text::escape_teams(sentence), "isSubtle": true })])
     }));
     json!({
@@ -37,10 +38,10 @@ pub(super) fn body(story: &AlertText) -> Value {
                 "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
                 "type": "AdaptiveCard",
                 "version": "1.4",
-                "fallbackText": text::escape_teams(&story.headline),
+                "fallbackText": text::escape_teams(&alert_text.headline),
                 "msteams": { "width": "Full" },
                 "body": body,
-                "actions": [{ "type": "Action.OpenUrl", "title": "Status page", "url": story.page_url }],
+                "actions": [{ "type": "Action.OpenUrl", "title": "Status page", "url": alert_text.page_url }],
             },
         }],
     })

@@ -12,23 +12,23 @@ use super::text;
 const MAX_TEXT: usize = 4_096;
 
 /// Builds the request body.
-pub(super) fn body(story: &AlertText) -> Value {
-    let sign = match story.severity {
+pub(super) fn body(alert_text: &AlertText) -> Value {
+    let emoji = match alert_text.severity {
         AlertSeverity::Critical => "🔴",
         AlertSeverity::Warning => "🟠",
         AlertSeverity::Resolved => "🟢",
     };
-    let shown = |words: &str| text::escape_html(&text::disable_mentions(words));
-    let mut message = format!("{sign} <b>{}</b>\n", shown(&story.headline));
-    for (label, value) in &story.facts {
-        message.push_str(&format!("{label}: {}\n", shown(value)));
+    let escaped = |text: &str| text::escape_html(&text::disable_mentions(text));
+    let mut message = format!("{emoji} <b>{}</b>\n", escaped(&alert_text.headline));
+    for (label, value) in &alert_text.facts {
+        message.push_str(&format!("{label}: {}\n", escaped(value)));
     }
-    let link = format!("\n<a href=\"{}\">Status page</a>", text::escape_html(&story.page_url));
-    let used = message.encode_utf16().count() + link.encode_utf16().count();
+    let link = format!("\n<a href=\"{}\">Status page</a>", text::escape_html(&alert_text.page_url));
+    let used_units = message.encode_utf16().count() + link.encode_utf16().count();
     // Escapes only make it longer than what is counted.
-    let evidence = text::truncate(&story.evidence.join("\n"), MAX_TEXT.saturating_sub(used) / 2);
+    let evidence = text::truncate(&alert_text.evidence.join("\n"), MAX_TEXT.saturating_sub(used_units) / 2);
     if !evidence.is_empty() {
-        message.push_str(&format!("\n{}\n", shown(&evidence)));
+        message.push_str(&format!("\n{}\n", escaped(&evidence)));
     }
     message.push_str(&link);
     json!({ "text": message, "parse_mode": "HTML", "link_preview_options": { "is_disabled": true } })

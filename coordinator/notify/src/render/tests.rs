@@ -27,20 +27,20 @@ fn named(name: &str) -> Page {
 
 /// A page, a monitor and a failure reason.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AlertCast<'a> {
+pub(super) struct AlertFixture<'a> {
     pub(super) page: &'a str,
     pub(super) monitor: &'a str,
     pub(super) reason: Option<&'a str>,
     pub(super) is_test: bool,
 }
 
-impl Default for AlertCast<'_> {
+impl Default for AlertFixture<'_> {
     fn default() -> Self {
         Self { page: "Shop", monitor: "Checkout", reason: None, is_test: false }
     }
 }
 
-impl AlertCast<'_> {
+impl AlertFixture<'_> {
     /// Passes an alert of this kind to `write`.
     pub(super) fn with_alert<T>(&self, kind: AlertKind, write: impl FnOnce(&Alert<'_>) -> T) -> T {
         let subject = AlertSubject {
@@ -52,7 +52,7 @@ impl AlertCast<'_> {
             url: Some("https://shop.example/cart".to_owned()),
         };
         let reason = match self.reason {
-            Some(words) => Failure::Other(words.to_owned()),
+            Some(text) => Failure::Other(text.to_owned()),
             None => Failure::UnexpectedStatus(503),
         };
         let change = StatusChange {
@@ -69,11 +69,11 @@ impl AlertCast<'_> {
             evidence: rounds(&reason),
             flapping: None,
         };
-        let place = |name: &str, network: &str| AgentLabel { name: name.to_owned(), network: network.to_owned() };
-        let places = AgentLabels::from([
-            (VantageNo(0), place("tokyo-1", "AS64500")),
-            (VantageNo(1), place("tokyo-2", "AS64501")),
-            (VantageNo(2), place("paris-1", "AS64502")),
+        let label = |name: &str, network: &str| AgentLabel { name: name.to_owned(), network: network.to_owned() };
+        let labels = AgentLabels::from([
+            (VantageNo(0), label("tokyo-1", "AS64500")),
+            (VantageNo(1), label("tokyo-2", "AS64501")),
+            (VantageNo(2), label("paris-1", "AS64502")),
         ]);
         write(&Alert {
             kind,
@@ -81,13 +81,13 @@ impl AlertCast<'_> {
             change: &change,
             at: Timestamp::from_millis(31_000),
             zone: chrono_tz::Europe::Berlin,
-            agents: &places,
+            agents: &labels,
             is_test: self.is_test,
         })
     }
 
     fn json(&self, channel: ChannelKind, kind: AlertKind) -> Value {
-        match self.with_alert(kind, |news| render_alert(channel, news)) {
+        match self.with_alert(kind, |alert| render_alert(channel, alert)) {
             DeliveryMessage::Json(bytes) => serde_json::from_slice(&bytes).unwrap(),
             other => panic!("{other:?}"),
         }
@@ -132,10 +132,10 @@ fn rounds(reason: &Failure) -> Vec<RoundReport> {
 }
 
 #[test]
-fn people_read_what_each_place_saw() {
-    let told = AlertCast::default().with_alert(AlertKind::WentDown, |news| {
-        let mut rounds = news.change.evidence.clone();
-        alert_evidence::sentences(&rounds, news.agents)
+fn evidence_is_one_sentence_per_region() {
+    let sentences = AlertFixture::default().with_alert(AlertKind::WentDown, |alert| {
+        let mut rounds = alert.change.evidence.clone();
+        alert_evidence::sentences(&rounds, alert.agents)
             .into_iter()
             .chain({
                 // The same agent again, and a second network that passes.
@@ -143,12 +143,12 @@ fn people_read_what_each_place_saw() {
                 rounds[2].second = Some((VantageNo(0), rounds[0].first_outcome.clone()));
                 rounds[1].round_outcome = RoundOutcome::Disputed;
                 rounds[1].second = Some((VantageNo(2), rounds[2].first_outcome.clone()));
-                alert_evidence::sentences(&rounds, news.agents)
+                alert_evidence::sentences(&rounds, alert.agents)
             })
             .collect::<Vec<_>>()
     });
     assert_eq!(
-        told,
+        sentences,
         [
             "Asia: unexpected status 503 from tokyo-1 (AS64500), then from tokyo-2 (AS64501); 5 s later, unexpected \
              status 503 from a former agent, then from tokyo-2 (AS64501)",
@@ -161,27 +161,30 @@ fn people_read_what_each_place_saw() {
 }
 
 #[test]
-fn a_second_round_that_saw_the_same_says_so_in_short() {
-    let told = AlertCast { reason: Some("connection refused"), ..AlertCast::default() }.with_alert(
+fn a_second_round_with_the_same_result_is_written_as_again() {
+    let sentences = AlertFixture { reason: Some("connection refused"), ..AlertFixture::default() }.with_alert(
         AlertKind::WentDown,
-        |news| {
-            let mut rounds = news.change.evidence.clone();
+        |alert| {
+            let mut rounds = alert.change.evidence.clone();
             rounds[0].first_vantage = VantageNo(0);
-            alert_evidence::sentences(&rounds[..2], news.agents)
+            alert_evidence::sentences(&rounds[..2], alert.agents)
         },
     );
-    assert_eq!(told, ["Asia: connection refused from tokyo-1 (AS64500), then from tokyo-2 (AS64501); again 5 s later"]);
+    assert_eq!(
+        sentences,
+        ["Asia: connection refused from tokyo-1 (AS64500), then from tokyo-2 (AS64501); again 5 s later"]
+    );
 }
 
 #[test]
-fn times_name_their_zone_and_lengths_are_short() {
+fn times_have_a_zone_and_durations_two_units() {
     let at = Timestamp::from_millis(1_772_357_405_000);
     assert_eq!(
         time_format::format_time(at, chrono_tz::Europe::Berlin),
         "2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)"
     );
     assert_eq!(time_format::format_time(at, chrono_tz::UTC), "2026-03-01 09:30:05 (UTC)");
-    for (millis, words) in [
+    for (millis, text) in [
         (-5, "0 ms"),
         (250, "250 ms"),
         (59_999, "59 s"),
@@ -190,13 +193,13 @@ fn times_name_their_zone_and_lengths_are_short() {
         (3_605_000, "1 h"),
         (90_000_000, "1 d 1 h"),
     ] {
-        assert_eq!(time_format::format_duration(millis), words, "{millis}");
+        assert_eq!(time_format::format_duration(millis), text, "{millis}");
     }
 }
 
 #[test]
-fn a_mail_says_what_when_and_who_saw_it() {
-    let mail = AlertCast::default().mail(AlertKind::WentDown);
+fn an_alert_mail_has_reason_time_and_check_results() {
+    let mail = AlertFixture::default().mail(AlertKind::WentDown);
     assert_eq!(mail.subject, "Down: Checkout (Shop)");
     assert_eq!(
         mail.text,
@@ -220,20 +223,20 @@ fn a_mail_says_what_when_and_who_saw_it() {
     for part in ["<h1", "Asia: unexpected status 503", "href=\"https://shop.example\"", "color-scheme"] {
         assert!(mail.html.contains(part), "{part} in {}", mail.html);
     }
-    for elsewhere in ["<img", "<link", "src=", "url(", "<script", "@import"] {
-        assert!(!mail.html.contains(elsewhere), "{elsewhere} would load a resource");
+    for markup in ["<img", "<link", "src=", "url(", "<script", "@import"] {
+        assert!(!mail.html.contains(markup), "{markup} would load a resource");
     }
-    let titles = AlertKind::ALL.map(|kind| AlertCast::default().mail(kind).subject);
+    let titles = AlertKind::ALL.map(|kind| AlertFixture::default().mail(kind).subject);
     let expected = ["Down", "Still down", "Recovered", "Slow", "Back to normal"];
     assert_eq!(titles, expected.map(|title| format!("{title}: Checkout (Shop)")));
-    let test = AlertCast { is_test: true, ..AlertCast::default() }.mail(AlertKind::WentDown);
+    let test = AlertFixture { is_test: true, ..AlertFixture::default() }.mail(AlertKind::WentDown);
     assert_eq!(test.subject, "[Test] Down: Checkout (Shop)");
     assert!(test.text.contains("Nothing happened"));
 }
 
 #[test]
-fn a_subscribers_mail_ends_with_the_way_out() {
-    let mail = AlertCast { page: "A <b>", ..AlertCast::default() }.mail(AlertKind::Recovered);
+fn a_subscribers_mail_ends_with_the_unsubscribe_link() {
+    let mail = AlertFixture { page: "A <b>", ..AlertFixture::default() }.mail(AlertKind::Recovered);
     let mail = mail::with_unsubscribe(&mail, &named("A <b>"), "https://s.example/u?a=1&b=2");
     assert!(
         mail.text
@@ -245,29 +248,29 @@ fn a_subscribers_mail_ends_with_the_way_out() {
 }
 
 #[test]
-fn each_service_gets_the_shape_that_it_documents() {
-    let cast = AlertCast::default();
-    let of = |channel| cast.json(channel, AlertKind::WentDown);
-    let slack = of(ChannelKind::Slack);
+fn each_channels_body_has_the_documented_format() {
+    let fixture = AlertFixture::default();
+    let body_for = |channel| fixture.json(channel, AlertKind::WentDown);
+    let slack = body_for(ChannelKind::Slack);
     assert_eq!((&slack["text"], &slack["mrkdwn"]), (&json!("Down: Checkout (Shop)"), &json!(false)));
     assert_eq!(slack["attachments"][0]["fallback"], "Down: Checkout (Shop)");
     assert_eq!(slack["attachments"][0]["title_link"], "https://shop.example");
     assert_eq!(slack["attachments"][0]["fields"][0]["title"], "Reason");
-    let discord = of(ChannelKind::Discord);
+    let discord = body_for(ChannelKind::Discord);
     assert_eq!(discord["allowed_mentions"], json!({ "parse": [] }));
     assert_eq!(discord["embeds"][0]["url"], "https://shop.example");
     assert_eq!(discord["embeds"][0]["timestamp"], "1970-01-01T00:00:31.000Z");
-    let teams = of(ChannelKind::Teams);
+    let teams = body_for(ChannelKind::Teams);
     assert_eq!(teams["type"], "message");
     let card = &teams["attachments"][0]["content"];
     assert_eq!((&card["type"], &card["version"]), (&json!("AdaptiveCard"), &json!("1.4")));
     assert_eq!(card["body"][0]["inlines"][0]["text"], "Down: Checkout (Shop)");
-    let telegram = of(ChannelKind::Telegram);
+    let telegram = body_for(ChannelKind::Telegram);
     assert_eq!(telegram["parse_mode"], "HTML");
     assert!(telegram["text"].as_str().unwrap().starts_with("🔴 <b>Down: Checkout (Shop)</b>\n"));
-    let ntfy = of(ChannelKind::Ntfy);
+    let ntfy = body_for(ChannelKind::Ntfy);
     assert_eq!((&ntfy["title"], &ntfy["priority"]), (&json!("Down: Checkout (Shop)"), &json!(5)));
-    let pagerduty = of(ChannelKind::PagerDuty);
+    let pagerduty = body_for(ChannelKind::PagerDuty);
     assert_eq!(pagerduty["payload"]["summary"], "Down: Checkout (Shop)");
     assert_eq!(pagerduty["payload"]["severity"], "critical");
     for secret in ["chat_id", "topic", "routing_key"] {
@@ -278,56 +281,56 @@ fn each_service_gets_the_shape_that_it_documents() {
 }
 
 #[test]
-fn what_is_over_closes_what_it_opened_at_pagerduty() {
-    let cast = AlertCast::default();
-    let of = |kind| cast.json(ChannelKind::PagerDuty, kind);
-    let opened = [AlertKind::WentDown, AlertKind::StillDown].map(|kind| of(kind)["dedup_key"].clone());
+fn a_recovery_resolves_the_same_pagerduty_incident() {
+    let fixture = AlertFixture::default();
+    let body_for = |kind| fixture.json(ChannelKind::PagerDuty, kind);
+    let opened = [AlertKind::WentDown, AlertKind::StillDown].map(|kind| body_for(kind)["dedup_key"].clone());
     assert_eq!(opened[0], opened[1]);
-    let slow = of(AlertKind::WentSlow);
+    let slow = body_for(AlertKind::WentSlow);
     assert_eq!((&slow["event_action"], &slow["payload"]["severity"]), (&json!("trigger"), &json!("warning")));
     assert_ne!(slow["dedup_key"], opened[0]);
-    let recovered = of(AlertKind::Recovered);
+    let recovered = body_for(AlertKind::Recovered);
     assert_eq!((&recovered["event_action"], &recovered["dedup_key"]), (&json!("resolve"), &opened[0]));
-    let also = json!({ "event_action": "resolve", "dedup_key": slow["dedup_key"] });
-    assert_eq!(recovered[pagerduty::FOLLOW_UP_FIELD], also, "the end of an outage also ends slowness");
-    let normal = of(AlertKind::BackToNormal);
+    let expected = json!({ "event_action": "resolve", "dedup_key": slow["dedup_key"] });
+    assert_eq!(recovered[pagerduty::FOLLOW_UP_FIELD], expected, "the end of an outage also ends slowness");
+    let normal = body_for(AlertKind::BackToNormal);
     assert_eq!((&normal["event_action"], &normal["dedup_key"]), (&json!("resolve"), &slow["dedup_key"]));
-    let test = AlertCast { is_test: true, ..cast }.json(ChannelKind::PagerDuty, AlertKind::WentDown);
+    let test = AlertFixture { is_test: true, ..fixture }.json(ChannelKind::PagerDuty, AlertKind::WentDown);
     assert_ne!(test["dedup_key"], opened[0], "a test affects no incident");
 }
 
 #[test]
-fn a_chat_is_told_that_something_flaps_and_how_it_stands_when_it_is_steady() {
+fn chat_messages_about_the_start_and_end_of_flapping() {
     let at = Timestamp::from_millis;
     let flapping = Flapping { since: at(1_000), changes: 3 };
-    let told = |kind| {
-        let letter =
-            AlertCast::default().with_alert(kind, |news| super::render_flapping(ChannelKind::Ntfy, news, flapping));
-        let DeliveryMessage::Json(json) = letter else { panic!("{letter:?}") };
+    let body = |kind| {
+        let rendered = AlertFixture::default()
+            .with_alert(kind, |alert| super::render_flapping(ChannelKind::Ntfy, alert, flapping));
+        let DeliveryMessage::Json(json) = rendered else { panic!("{rendered:?}") };
         serde_json::from_slice::<Value>(&json).unwrap()
     };
-    let down = told(AlertKind::WentDown);
+    let down = body(AlertKind::WentDown);
     assert_eq!((&down["title"], &down["priority"]), (&json!("Flapping: Checkout (Shop)"), &json!(5)));
-    let said = down["message"].as_str().unwrap();
-    let first =
+    let message = down["message"].as_str().unwrap();
+    let expected =
         "Changes: 3 since 1970-01-01 01:00:01 (Europe/Berlin, UTC+01:00)\nNow: down\nReason: unexpected status 503\n";
-    assert!(said.starts_with(first), "{said}");
-    assert!(said.contains("Next: one message after 30 minutes without a change"), "{said}");
-    assert!(told(AlertKind::WentSlow)["message"].as_str().unwrap().contains("\nNow: slow\n"));
+    assert!(message.starts_with(expected), "{message}");
+    assert!(message.contains("Next: one message after 30 minutes without a change"), "{message}");
+    assert!(body(AlertKind::WentSlow)["message"].as_str().unwrap().contains("\nNow: slow\n"));
     for (aspect, is_bad, title, now) in [
         (Aspect::Availability, false, "Stable again", "up since"),
         (Aspect::Availability, true, "Stopped flapping, now down", "down since"),
         (Aspect::Speed, false, "Stable again", "at normal speed since"),
         (Aspect::Speed, true, "Stopped flapping, now slow", "slow since"),
     ] {
-        let steady = FlappingEnd { aspect, flapping, last_change: at(9_000), is_bad };
-        let letter = AlertCast::default().with_alert(AlertKind::Recovered, |news| {
-            super::render_stable(ChannelKind::Slack, news.subject, &steady, news.at, news.zone)
+        let end = FlappingEnd { aspect, flapping, last_change: at(9_000), is_bad };
+        let rendered = AlertFixture::default().with_alert(AlertKind::Recovered, |alert| {
+            super::render_stable(ChannelKind::Slack, alert.subject, &end, alert.at, alert.zone)
         });
-        let DeliveryMessage::Json(json) = letter else { panic!("{letter:?}") };
-        let told: Value = serde_json::from_slice(&json).unwrap();
-        assert_eq!(told["text"], format!("{title}: Checkout (Shop)"));
-        let fields = told["attachments"][0]["fields"].to_string();
+        let DeliveryMessage::Json(json) = rendered else { panic!("{rendered:?}") };
+        let body: Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!(body["text"], format!("{title}: Checkout (Shop)"));
+        let fields = body["attachments"][0]["fields"].to_string();
         assert!(fields.contains(&format!("\"{now} 1970-01-01 01:00:09")), "{fields}");
     }
 }

@@ -11,25 +11,26 @@ const ZERO_WIDTH_SPACE: char = '\u{200b}';
 /// spaces; other control characters and bidirectional marks are removed.
 pub(super) fn single_line(text: &str, max: usize) -> String {
     let mut line = String::with_capacity(text.len().min(max));
-    for sign in text.chars() {
-        match sign {
+    for character in text.chars() {
+        match character {
             '\t' | '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
                 if !line.ends_with(' ') {
                     line.push(' ');
                 }
             }
-            sign if is_hidden(sign) => {}
-            sign => line.push(sign),
+            character if is_hidden(character) => {}
+            character => line.push(character),
         }
     }
     truncate(line.trim(), max)
 }
 
-/// Same as [`line`], but keeps paragraphs and lines.
+/// Same as [`single_line`], but keeps paragraphs and lines.
 pub(super) fn lines(text: &str, max: usize) -> String {
     let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");
-    let kept: String = text.chars().filter(|sign| *sign == '\n' || *sign == '\t' || !is_hidden(*sign)).collect();
-    truncate(kept.trim(), max)
+    let cleaned: String =
+        text.chars().filter(|character| *character == '\n' || *character == '\t' || !is_hidden(*character)).collect();
+    truncate(cleaned.trim(), max)
 }
 
 /// Truncates a text to at most `max` UTF-16 units, with an ellipsis if anything was removed.
@@ -45,15 +46,15 @@ pub(super) fn truncate_bytes(text: &str, max: usize) -> String {
 fn truncate_by(text: &str, max: usize, length: fn(char) -> usize) -> String {
     let mut used = 0;
     let mut end = 0;
-    for (at, sign) in text.char_indices() {
-        used += length(sign);
+    for (at, character) in text.char_indices() {
+        used += length(character);
         if used > max {
             let mut start = text.get(..end).unwrap_or_default().to_owned();
             start.push(ELLIPSIS);
             return start;
         }
         if used + length(ELLIPSIS) <= max {
-            end = at + sign.len_utf8();
+            end = at + character.len_utf8();
         }
     }
     text.to_owned()
@@ -61,14 +62,14 @@ fn truncate_by(text: &str, max: usize, length: fn(char) -> usize) -> String {
 
 /// Characters that alter the layout, and the other bidirectional marks (UAX 9), which can make a text look like
 /// another.
-fn is_hidden(sign: char) -> bool {
-    text::alters_layout(sign) || matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
+fn is_hidden(character: char) -> bool {
+    text::alters_layout(character) || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
 }
 
 /// Escapes for HTML text and quoted attributes, and for Telegram's HTML, which supports only these four
 /// entities.
 pub(super) fn escape_html(text: &str) -> String {
-    replace_chars(text, |sign| match sign {
+    replace_chars(text, |character| match character {
         '&' => Some("&amp;"),
         '<' => Some("&lt;"),
         '>' => Some("&gt;"),
@@ -80,7 +81,7 @@ pub(super) fn escape_html(text: &str) -> String {
 /// Escapes for Slack's mrkdwn, so that no link or mention can start. Mattermost accepts the same format but
 /// also supports Markdown links and mentions without brackets.
 pub(super) fn escape_slack(text: &str) -> String {
-    let escaped = replace_chars(text, |sign| match sign {
+    let escaped = replace_chars(text, |character| match character {
         '&' => Some("&amp;"),
         '<' => Some("&lt;"),
         '>' => Some("&gt;"),
@@ -93,16 +94,16 @@ pub(super) fn escape_slack(text: &str) -> String {
 
 /// Disables mentions: inserts a zero-width space after each `@` that starts a word.
 pub(super) fn disable_mentions(text: &str) -> String {
-    let mut apart = String::with_capacity(text.len());
-    let mut before = ' ';
-    for sign in text.chars() {
-        apart.push(sign);
-        if sign == '@' && !before.is_alphanumeric() {
-            apart.push(ZERO_WIDTH_SPACE);
+    let mut output = String::with_capacity(text.len());
+    let mut previous = ' ';
+    for character in text.chars() {
+        output.push(character);
+        if character == '@' && !previous.is_alphanumeric() {
+            output.push(ZERO_WIDTH_SPACE);
         }
-        before = sign;
+        previous = character;
     }
-    apart
+    output
 }
 
 /// Escapes for text runs in Teams cards, which don't interpret Markdown: breaks up `{{…}}`, which a card
@@ -113,10 +114,10 @@ pub(super) fn escape_teams(text: &str) -> String {
 
 fn replace_chars(text: &str, by: fn(char) -> Option<&'static str>) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for sign in text.chars() {
-        match by(sign) {
+    for character in text.chars() {
+        match by(character) {
             Some(entity) => escaped.push_str(entity),
-            None => escaped.push(sign),
+            None => escaped.push(character),
         }
     }
     escaped
@@ -127,8 +128,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_one_line_without_hidden_signs() {
-        for (text, shown) in [
+    fn a_single_line_has_no_line_breaks_or_hidden_characters() {
+        for (text, expected) in [
             ("Cart\r\nBcc: a@b.example", "Cart Bcc: a@b.example"),
             ("a\u{0}b\u{7f}c\u{9b}d", "abcd"),
             ("\u{202e}exe.cod\u{202c} \u{2066}x\u{2069}", "exe.cod x"),
@@ -136,13 +137,13 @@ mod tests {
             ("a\u{206a}b\u{206f}c\u{61c}\u{200e}\u{feff}", "abc"),
             ("👩\u{200d}🚀 é", "👩\u{200d}🚀 é"),
         ] {
-            assert_eq!(single_line(text, 100), shown, "{text:?}");
+            assert_eq!(single_line(text, 100), expected, "{text:?}");
         }
         assert_eq!(lines("a\r\nb\u{0}\r\rc\u{202e}", 100), "a\nb\n\nc");
     }
 
     #[test]
-    fn a_text_is_cut_between_characters() {
+    fn a_text_is_truncated_between_characters() {
         assert_eq!(truncate("abcd", 4), "abcd");
         assert_eq!(truncate("abcde", 4), "abc…");
         assert_eq!(truncate("ab🚀d", 4), "ab…");
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_addressed() {
+    fn mentions_and_links_are_disabled() {
         assert_eq!(escape_slack("<!channel> & [x](https://e.example) @all a@b"), {
             "&lt;!channel&gt; &amp; [x]\u{200b}(https://e.example) @\u{200b}all a@b"
         });

@@ -9,12 +9,12 @@ use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 /// Formats a duration in its two largest units: `3 d 4 h`, `12 min`, `5 s`.
 pub(super) fn format_duration(millis: i64) -> String {
     const UNITS: [(i64, &str); 4] = [(DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")];
-    let mut left = millis.max(0);
+    let mut remaining = millis.max(0);
     let mut parts = Vec::new();
     for (unit, name) in UNITS {
-        if parts.len() < 2 && left >= unit {
-            parts.push(format!("{} {name}", left / unit));
-            left %= unit;
+        if parts.len() < 2 && remaining >= unit {
+            parts.push(format!("{} {name}", remaining / unit));
+            remaining %= unit;
         } else if !parts.is_empty() {
             break;
         }

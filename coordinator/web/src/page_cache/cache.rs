@@ -78,24 +78,24 @@ impl<T> Clone for CachedValue<T> {
 
 impl<T: Cacheable> CachedValue<T> {
     /// Returns true if all events of its page are included.
-    pub(super) const fn is_current(&self, changed: u64) -> bool {
-        self.up_to_event >= changed
+    pub(super) const fn is_current(&self, last_change: u64) -> bool {
+        self.up_to_event >= last_change
     }
 
     /// Freshness for a maximum age in milliseconds. A value from the future was rendered before the clock was
     /// set back: its age is unknown.
-    pub(super) fn freshness(&self, now: Timestamp, most: i64) -> Freshness {
+    pub(super) fn freshness(&self, now: Timestamp, max_age: i64) -> Freshness {
         match now.since(self.rendered_at) {
-            _ if self.value.expires_at().is_some_and(|until| now >= until) => Freshness::Expired,
-            past if (0..=most).contains(&past) => Freshness::Fresh,
-            past if (0..=STALE_FACTOR * most).contains(&past) => Freshness::Stale,
+            _ if self.value.expires_at().is_some_and(|expiry| now >= expiry) => Freshness::Expired,
+            age if (0..=max_age).contains(&age) => Freshness::Fresh,
+            age if (0..=STALE_FACTOR * max_age).contains(&age) => Freshness::Stale,
             _ => Freshness::Expired,
         }
     }
 
-    /// Returns true if it was rendered after `before` was read.
-    pub(super) fn is_newer_than(&self, before: Option<&Self>) -> bool {
-        before.is_none_or(|before| !Arc::ptr_eq(&before.value, &self.value))
+    /// Returns true if it was rendered after `previous` was read.
+    pub(super) fn is_newer_than(&self, previous: Option<&Self>) -> bool {
+        previous.is_none_or(|previous| !Arc::ptr_eq(&previous.value, &self.value))
     }
 }
 
@@ -122,7 +122,7 @@ impl<T: Cacheable> CacheEntry<T> {
     }
 
     fn bytes(&self) -> usize {
-        locked(&self.value).as_ref().map_or(0, |held| held.value.bytes())
+        locked(&self.value).as_ref().map_or(0, |cached| cached.value.bytes())
     }
 }
 
@@ -131,7 +131,7 @@ impl<T: Cacheable> CacheEntry<T> {
 pub(super) struct BoundedCache<T> {
     entries: Mutex<CacheEntries<T>>,
     /// Memory limit, in bytes.
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -143,23 +143,23 @@ struct CacheEntries<T> {
 
 impl<T: Cacheable> BoundedCache<T> {
     /// Creates an empty cache with that memory limit.
-    pub(super) const fn new(most_bytes: usize) -> Self {
-        Self { entries: Mutex::new(CacheEntries { by_key: BTreeMap::new(), bytes: 0 }), most_bytes }
+    pub(super) const fn new(max_bytes: usize) -> Self {
+        Self { entries: Mutex::new(CacheEntries { by_key: BTreeMap::new(), bytes: 0 }), max_bytes }
     }
 
     /// Returns the entry of a key, creating it if necessary, and marks it as used.
     pub(super) fn entry(&self, key: &DocumentKey, now: Timestamp) -> Arc<CacheEntry<T>> {
-        let mut slots = locked(&self.entries);
-        if let Some(slot) = slots.get(key, now) {
-            return slot;
+        let mut entries = locked(&self.entries);
+        if let Some(entry) = entries.get(key, now) {
+            return entry;
         }
-        if slots.by_key.len() >= MAX_ENTRIES {
-            slots.evict_oldest();
+        if entries.by_key.len() >= MAX_ENTRIES {
+            entries.evict_oldest();
         }
-        let asked = AtomicI64::new(now.as_millis());
-        let slot = Arc::new(CacheEntry { value: Mutex::default(), render_lock: Arc::default(), last_used: asked });
-        slots.by_key.insert(key.clone(), Arc::clone(&slot));
-        slot
+        let last_used = AtomicI64::new(now.as_millis());
+        let entry = Arc::new(CacheEntry { value: Mutex::default(), render_lock: Arc::default(), last_used });
+        entries.by_key.insert(key.clone(), Arc::clone(&entry));
+        entry
     }
 
     /// Returns the entry of a key if it exists, and marks it as used.
@@ -168,14 +168,14 @@ impl<T: Cacheable> BoundedCache<T> {
     }
 
     /// Stores a value; evicts others if the memory limit is exceeded.
-    pub(super) fn insert(&self, key: &DocumentKey, held: CachedValue<T>) {
-        let mut slots = locked(&self.entries);
-        let Some(slot) = slots.by_key.get(key) else { return };
-        let added = held.value.bytes();
-        let freed = locked(&slot.value).replace(held).map_or(0, |held| held.value.bytes());
-        slots.bytes = (slots.bytes + added).saturating_sub(freed);
-        while slots.bytes > self.most_bytes && slots.by_key.len() > 1 {
-            slots.evict_oldest();
+    pub(super) fn insert(&self, key: &DocumentKey, cached: CachedValue<T>) {
+        let mut entries = locked(&self.entries);
+        let Some(entry) = entries.by_key.get(key) else { return };
+        let added = cached.value.bytes();
+        let freed = locked(&entry.value).replace(cached).map_or(0, |cached| cached.value.bytes());
+        entries.bytes = (entries.bytes + added).saturating_sub(freed);
+        while entries.bytes > self.max_bytes && entries.by_key.len() > 1 {
+            entries.evict_oldest();
         }
     }
 
@@ -187,18 +187,18 @@ impl<T: Cacheable> BoundedCache<T> {
     /// Evicts entries that have not been used lately, or seem to have been used in the future, since the
     /// clock was set back.
     pub(super) fn evict_unused(&self, now: Timestamp) {
-        let is_asked = |slot: &CacheEntry<T>| {
-            let asked = Timestamp::from_millis(slot.last_used.load(Ordering::Relaxed));
-            now.since(asked).unsigned_abs() < UNUSED_AFTER.unsigned_abs()
+        let is_in_use = |entry: &CacheEntry<T>| {
+            let last_used = Timestamp::from_millis(entry.last_used.load(Ordering::Relaxed));
+            now.since(last_used).unsigned_abs() < UNUSED_AFTER.unsigned_abs()
         };
-        let mut slots = locked(&self.entries);
+        let mut entries = locked(&self.entries);
         let mut freed = 0;
-        slots.by_key.retain(|_, slot| {
-            let is_asked = is_asked(slot);
-            freed += if is_asked { 0 } else { slot.bytes() };
-            is_asked
+        entries.by_key.retain(|_, entry| {
+            let is_in_use = is_in_use(entry);
+            freed += if is_in_use { 0 } else { entry.bytes() };
+            is_in_use
         });
-        slots.bytes = slots.bytes.saturating_sub(freed);
+        entries.bytes = entries.bytes.saturating_sub(freed);
     }
 
     /// The pages with entries.
@@ -214,21 +214,21 @@ impl<T: Cacheable> BoundedCache<T> {
 
 impl<T: Cacheable> CacheEntries<T> {
     fn get(&self, key: &DocumentKey, now: Timestamp) -> Option<Arc<CacheEntry<T>>> {
-        let slot = self.by_key.get(key)?;
-        slot.last_used.store(now.as_millis(), Ordering::Relaxed);
-        Some(Arc::clone(slot))
+        let entry = self.by_key.get(key)?;
+        entry.last_used.store(now.as_millis(), Ordering::Relaxed);
+        Some(Arc::clone(entry))
     }
 
     /// Evicts the least recently used entry.
     fn evict_oldest(&mut self) {
-        let oldest = self.by_key.iter().min_by_key(|(_, slot)| slot.last_used.load(Ordering::Relaxed));
+        let oldest = self.by_key.iter().min_by_key(|(_, entry)| entry.last_used.load(Ordering::Relaxed));
         if let Some(key) = oldest.map(|(key, _)| key.clone()) {
             self.remove(&key);
         }
     }
 
     fn remove(&mut self, key: &DocumentKey) {
-        let freed = self.by_key.remove(key).map_or(0, |slot| slot.bytes());
+        let freed = self.by_key.remove(key).map_or(0, |entry| entry.bytes());
         self.bytes = self.bytes.saturating_sub(freed);
     }
 }

@@ -17,25 +17,25 @@ pub(super) struct ChangeTracker {
     events: watch::Receiver<u64>,
     /// Sequence number of the last event read.
     last_read: AtomicU64,
-    reading: tokio::sync::Mutex<()>,
+    read_lock: tokio::sync::Mutex<()>,
     pages: Mutex<PageChanges>,
 }
 
 #[derive(Debug, Default)]
 struct PageChanges {
     /// Last event of each page.
-    changed: BTreeMap<PageId, u64>,
+    last_events: BTreeMap<PageId, u64>,
     /// Last event that may concern a page that is no longer in the map.
-    others: u64,
-    watched: BTreeMap<PageId, watch::Sender<u64>>,
+    last_unlisted: u64,
+    watchers: BTreeMap<PageId, watch::Sender<u64>>,
 }
 
 impl ChangeTracker {
     /// Starts at the present end of the journal: earlier changes are in every document that is rendered.
     pub(super) fn new(service: &Services) -> Self {
-        let news = service.watch_events();
-        let read = AtomicU64::new(*news.borrow());
-        Self { events: news, last_read: read, reading: tokio::sync::Mutex::default(), pages: Mutex::default() }
+        let events = service.watch_events();
+        let last_read = AtomicU64::new(*events.borrow());
+        Self { events, last_read, read_lock: tokio::sync::Mutex::default(), pages: Mutex::default() }
     }
 
     /// Sequence number of the last event read.
@@ -46,13 +46,13 @@ impl ChangeTracker {
     /// Last event read that concerns the page.
     pub(super) fn last_change(&self, page: PageId) -> u64 {
         let pages = self.pages();
-        pages.changed.get(&page).copied().unwrap_or(0).max(pages.others)
+        pages.last_events.get(&page).copied().unwrap_or(0).max(pages.last_unlisted)
     }
 
     /// Returns a receiver that gets each event of the page.
     pub(super) fn watch(&self, page: PageId) -> watch::Receiver<u64> {
         let mut pages = self.pages();
-        pages.watched.entry(page).or_insert_with(|| watch::Sender::new(0)).subscribe()
+        pages.watchers.entry(page).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }
 
     /// Returns true if there are unread events.
@@ -65,19 +65,19 @@ impl ChangeTracker {
         if !self.is_behind() {
             return Ok(());
         }
-        let _reading = self.reading.lock().await;
+        let _guard = self.read_lock.lock().await;
         while self.is_behind() {
             let changes = service.public_pages.changes(self.last_read()).await?;
             let mut pages = self.pages();
             for (page, seq) in changes.pages {
-                pages.changed.insert(page, seq);
-                if let Some(watched) = pages.watched.get(&page) {
-                    watched.send_replace(seq);
+                pages.last_events.insert(page, seq);
+                if let Some(sender) = pages.watchers.get(&page) {
+                    sender.send_replace(seq);
                 }
             }
-            if pages.changed.len() > MAX_TRACKED_PAGES {
-                pages.changed.clear();
-                pages.others = changes.last_event;
+            if pages.last_events.len() > MAX_TRACKED_PAGES {
+                pages.last_events.clear();
+                pages.last_unlisted = changes.last_event;
             }
             drop(pages);
             self.last_read.store(changes.last_event, Ordering::Release);
@@ -92,11 +92,11 @@ impl ChangeTracker {
     ///
     /// The set of cached pages is read under the lock, while no event can be added: no change of a page that
     /// was just cached gets lost.
-    pub(super) fn prune(&self, kept: impl FnOnce() -> BTreeSet<PageId>) {
+    pub(super) fn prune(&self, cached_pages: impl FnOnce() -> BTreeSet<PageId>) {
         let mut pages = self.pages();
-        let kept = kept();
-        pages.watched.retain(|_, sender| sender.receiver_count() > 0);
-        pages.changed.retain(|page, _| kept.contains(page));
+        let cached_pages = cached_pages();
+        pages.watchers.retain(|_, sender| sender.receiver_count() > 0);
+        pages.last_events.retain(|page, _| cached_pages.contains(page));
     }
 
     fn pages(&self) -> MutexGuard<'_, PageChanges> {

@@ -68,8 +68,8 @@ impl CompressedDocument {
 
     /// Returns the document with an expiry.
     #[must_use]
-    pub(super) fn expiring_at(self, until: Option<Timestamp>) -> Self {
-        Self { expires_at: until, ..self }
+    pub(super) fn expiring_at(self, expires_at: Option<Timestamp>) -> Self {
+        Self { expires_at, ..self }
     }
 
     /// Decompresses the document, for the few clients that accept no compression.
@@ -102,13 +102,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_comes_out_as_it_went_in() {
+    fn a_document_decompresses_to_its_original_text() {
         let text = "<p>all is well</p>".repeat(1000);
         let document = CompressedDocument::compress("text/html", text.as_bytes());
         assert_eq!(document.decompressed(), text.as_bytes());
-        let mut read = Vec::new();
-        brotli::Decompressor::new(document.brotli.as_ref(), 4096).read_to_end(&mut read).unwrap();
-        assert_eq!(read, text.as_bytes());
+        let mut decompressed = Vec::new();
+        brotli::Decompressor::new(document.brotli.as_ref(), 4096).read_to_end(&mut decompressed).unwrap();
+        assert_eq!(decompressed, text.as_bytes());
         assert!(document.brotli.len() < 200 && document.bytes() < 600, "{}", document.bytes());
         assert_eq!(document.tag, CompressedDocument::compress("x", text.as_bytes()).tag);
         assert_ne!(document.tag, CompressedDocument::compress("x", b"").tag);

@@ -40,7 +40,7 @@ const BADGE_DATA_BYTES: usize = 4 << 20;
 /// Interval of the eviction of unused entries.
 const EVICTION_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum age of the data for a page's preview image, in milliseconds: refreshing it reads the whole page.
-const PICTURE_AGE: i64 = 60 * SECOND;
+const PREVIEW_IMAGE_AGE: i64 = 60 * SECOND;
 
 /// A kind of document of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,8 +68,8 @@ pub enum DocumentKind {
 }
 
 impl DocumentKind {
-    /// Maximum age in milliseconds while nothing happens. Documents that refresh themselves declare theirs in
-    /// `data-change_tracker`.
+    /// Maximum age in milliseconds while nothing happens. Documents that refresh themselves declare it in
+    /// `data-live`.
     fn max_age(&self) -> i64 {
         match self {
             // Together with stale serving (30 s) and the 30 s for which others may cache a badge: a minute.
@@ -77,7 +77,7 @@ impl DocumentKind {
             Self::Page(_) | Self::Status | Self::StatusFeed(_) | Self::Embed(_) => 10 * SECOND,
             Self::Monitor(..) => 30 * SECOND,
             Self::Incident(_) | Self::Month(..) | Self::Other(_) => 60 * SECOND,
-            Self::Markdown(paper) => paper.max_age(),
+            Self::Markdown(kind) => kind.max_age(),
         }
     }
 }
@@ -96,7 +96,7 @@ pub struct PageCache(Arc<Inner>);
 
 /// Selects one of the caches.
 type CacheSelector<T> = fn(&Inner) -> &BoundedCache<T>;
-const DOCUMENT_CACHE: CacheSelector<CompressedDocument> = |parts| &parts.documents;
+const DOCUMENT_CACHE: CacheSelector<CompressedDocument> = |inner| &inner.documents;
 
 #[derive(Debug)]
 struct Inner {
@@ -111,42 +111,42 @@ struct Inner {
 impl PageCache {
     /// Creates an empty cache.
     pub fn new(service: Arc<Services>) -> Self {
-        let journal = ChangeTracker::new(&service);
-        let (documents, facts) = (BoundedCache::new(DOCUMENT_BYTES), BoundedCache::new(BADGE_DATA_BYTES));
-        Self(Arc::new(Inner { service, documents, badge_data: facts, changes: journal }))
+        let changes = ChangeTracker::new(&service);
+        let (documents, badge_data) = (BoundedCache::new(DOCUMENT_BYTES), BoundedCache::new(BADGE_DATA_BYTES));
+        Self(Arc::new(Inner { service, documents, badge_data, changes }))
     }
 
     /// Returns one of a page's HTML documents, rendered if necessary.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an object that is not on the page.
-    pub async fn get(&self, page: &AuthorizedPage, paper: DocumentKind) -> ServiceResult<Arc<CompressedDocument>> {
-        let own = self.clone().render_own(page.clone(), paper.clone());
-        let age = paper.max_age();
-        self.get_or_insert(DOCUMENT_CACHE, page, (paper, age), || own).await
+    pub async fn get(&self, page: &AuthorizedPage, kind: DocumentKind) -> ServiceResult<Arc<CompressedDocument>> {
+        let render = self.clone().render_own(page.clone(), kind.clone());
+        let age = kind.max_age();
+        self.get_or_insert(DOCUMENT_CACHE, page, (kind, age), || render).await
     }
 
     /// Returns a cached document that may be served without waiting: its page has not changed since. If it is
     /// past its age, a new one is rendered in the background for later requests.
-    pub(crate) fn get_cached(&self, page: &AuthorizedPage, paper: &DocumentKind) -> Option<Arc<CompressedDocument>> {
+    pub(crate) fn get_cached(&self, page: &AuthorizedPage, kind: &DocumentKind) -> Option<Arc<CompressedDocument>> {
         if self.is_behind() {
             return None;
         }
         let now = self.0.service.now();
-        let key = DocumentKey { page: page.page().id, address: page.address(), kind: paper.clone() };
-        let slot = self.0.documents.get(&key, now)?;
-        let held = slot.value().filter(|held| held.is_current(self.0.changes.last_change(key.page)))?;
-        match held.freshness(now, paper.max_age()) {
+        let key = DocumentKey { page: page.page().id, address: page.address(), kind: kind.clone() };
+        let entry = self.0.documents.get(&key, now)?;
+        let cached = entry.value().filter(|cached| cached.is_current(self.0.changes.last_change(key.page)))?;
+        match cached.freshness(now, kind.max_age()) {
             Freshness::Fresh => {}
             Freshness::Stale => {
-                if let Some(turn) = slot.try_lock_for_render() {
-                    let own = self.clone().render_own(page.clone(), paper.clone());
-                    self.refresh_in_background(DOCUMENT_CACHE, turn, (page.clone(), key, now), || own);
+                if let Some(guard) = entry.try_lock_for_render() {
+                    let render = self.clone().render_own(page.clone(), kind.clone());
+                    self.refresh_in_background(DOCUMENT_CACHE, guard, (page.clone(), key, now), || render);
                 }
             }
             Freshness::Expired => return None,
         }
-        Some(held.value)
+        Some(cached.value)
     }
 
     /// Returns true if there are unread events.
@@ -154,28 +154,25 @@ impl PageCache {
         self.0.changes.is_behind()
     }
 
-    /// Returns any document of a page: the cached one, or the result of `draw`.
+    /// Returns any document of a page: the cached one, or the result of `render`.
     ///
     /// # Errors
-    /// The errors of `draw`.
+    /// The errors of `render`.
     pub(crate) async fn get_or_render<F, D>(
         &self,
         page: &AuthorizedPage,
-        paper: DocumentKind,
+        kind: DocumentKind,
         media: &'static str,
-        draw: D,
+        render: D,
     ) -> ServiceResult<Arc<CompressedDocument>>
     where
         D: FnOnce() -> F + Send + 'static,
         F: Future<Output = ServiceResult<Vec<u8>>> + Send + 'static,
     {
-        let age = paper.max_age();
-        self.get_or_insert(
-            DOCUMENT_CACHE,
-            page,
-            (paper, age),
-            move || async move { compressed(media, draw().await?).await },
-        )
+        let age = kind.max_age();
+        self.get_or_insert(DOCUMENT_CACHE, page, (kind, age), move || async move {
+            compressed(media, render().await?).await
+        })
         .await
     }
 
@@ -190,25 +187,25 @@ impl PageCache {
     /// Returns the badge data at most a minute old, for documents that only refer to the page's preview
     /// image.
     async fn image_badge_data(&self, page: &AuthorizedPage) -> ServiceResult<Arc<BadgeData>> {
-        self.badge_data_within(page, PICTURE_AGE).await
+        self.badge_data_within(page, PREVIEW_IMAGE_AGE).await
     }
 
     async fn badge_data_within(&self, page: &AuthorizedPage, age: i64) -> ServiceResult<Arc<BadgeData>> {
-        let (service, admitted) = (self.0.service.clone(), page.clone());
-        let draw = move || async move {
-            let board = service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?;
-            run_blocking(move || Ok::<_, Infallible>(BadgeData::from_page(&board))).await
+        let (service, authorized) = (self.0.service.clone(), page.clone());
+        let render = move || async move {
+            let page_view = service.public_pages.view(&authorized, Some(TimeRange::Quarter)).await?;
+            run_blocking(move || Ok::<_, Infallible>(BadgeData::from_page(&page_view))).await
         };
-        self.get_or_insert(|parts| &parts.badge_data, page, (DocumentKind::BadgeData, age), draw).await
+        self.get_or_insert(|inner| &inner.badge_data, page, (DocumentKind::BadgeData, age), render).await
     }
 
-    /// Returns an entry of that cache within that age, or the result of `draw`.
+    /// Returns an entry of that cache within that age, or the result of `render`.
     async fn get_or_insert<T, F, D>(
         &self,
-        shelf: CacheSelector<T>,
+        select_cache: CacheSelector<T>,
         page: &AuthorizedPage,
-        (paper, age): (DocumentKind, i64),
-        draw: D,
+        (kind, age): (DocumentKind, i64),
+        render: D,
     ) -> ServiceResult<Arc<T>>
     where
         T: Cacheable + Send + Sync + 'static,
@@ -217,53 +214,53 @@ impl PageCache {
     {
         self.catch_up().await?;
         let now = self.0.service.now();
-        let key = DocumentKey { page: page.page().id, address: page.address(), kind: paper };
-        let changed = self.0.changes.last_change(key.page);
-        let slot = shelf(&self.0).entry(&key, now);
-        let before = slot.value();
-        if let Some(held) = before.as_ref().filter(|held| held.is_current(changed)) {
-            match held.freshness(now, age) {
-                Freshness::Fresh => return Ok(Arc::clone(&held.value)),
+        let key = DocumentKey { page: page.page().id, address: page.address(), kind };
+        let last_change = self.0.changes.last_change(key.page);
+        let entry = select_cache(&self.0).entry(&key, now);
+        let previous = entry.value();
+        if let Some(cached) = previous.as_ref().filter(|cached| cached.is_current(last_change)) {
+            match cached.freshness(now, age) {
+                Freshness::Fresh => return Ok(Arc::clone(&cached.value)),
                 Freshness::Stale => {
-                    if let Some(turn) = slot.try_lock_for_render() {
-                        self.refresh_in_background(shelf, turn, (page.clone(), key, now), draw);
+                    if let Some(guard) = entry.try_lock_for_render() {
+                        self.refresh_in_background(select_cache, guard, (page.clone(), key, now), render);
                     }
-                    return Ok(Arc::clone(&held.value));
+                    return Ok(Arc::clone(&cached.value));
                 }
                 Freshness::Expired => {}
             }
         }
-        let _turn = slot.lock_for_render().await;
+        let _guard = entry.lock_for_render().await;
         // The previous holder of the lock has rendered it; events since this request arrived concern later
         // requests.
-        if let Some(held) = slot.value()
-            && held.is_current(changed)
-            && (held.freshness(now, age) == Freshness::Fresh
-                || (held.rendered_at > now && held.is_newer_than(before.as_ref())))
+        if let Some(cached) = entry.value()
+            && cached.is_current(last_change)
+            && (cached.freshness(now, age) == Freshness::Fresh
+                || (cached.rendered_at > now && cached.is_newer_than(previous.as_ref())))
         {
-            return Ok(held.value);
+            return Ok(cached.value);
         }
-        self.render_and_store(shelf, page, &key, now, draw).await
+        self.render_and_store(select_cache, page, &key, now, render).await
     }
 
     /// Renders an entry in the background, while others are served the stale one.
     fn refresh_in_background<T, F, D>(
         &self,
-        shelf: CacheSelector<T>,
-        turn: RenderGuard,
+        select_cache: CacheSelector<T>,
+        guard: RenderGuard,
         (page, key, now): (AuthorizedPage, DocumentKey, Timestamp),
-        draw: D,
+        render: D,
     ) where
         T: Cacheable + Send + Sync + 'static,
         D: FnOnce() -> F + Send + 'static,
         F: Future<Output = ServiceResult<T>> + Send + 'static,
     {
-        let boards = self.clone();
+        let cache = self.clone();
         tokio::spawn(async move {
-            if let Err(error) = boards.render_and_store(shelf, &page, &key, now, draw).await {
+            if let Err(error) = cache.render_and_store(select_cache, &page, &key, now, render).await {
                 tracing::warn!(%error, "failed to refresh a cached document");
             }
-            drop(turn);
+            drop(guard);
         });
     }
 
@@ -274,10 +271,10 @@ impl PageCache {
 
     /// Follows the journal for watchers, and evicts unused entries. Runs for the life of the process.
     pub async fn run(self) {
-        let mut news = self.0.service.watch_events();
-        let mut tidy = Instant::now() + EVICTION_INTERVAL;
+        let mut events = self.0.service.watch_events();
+        let mut next_eviction = Instant::now() + EVICTION_INTERVAL;
         loop {
-            match tokio::time::timeout_at(tidy, news.changed()).await {
+            match tokio::time::timeout_at(next_eviction, events.changed()).await {
                 Ok(Ok(())) => {
                     if let Err(error) = self.catch_up().await {
                         tracing::error!(%error, "failed to read the journal for public pages; retrying in a minute");
@@ -288,12 +285,12 @@ impl PageCache {
                 Err(_) => {}
             }
             // Not after each event: it walks all entries.
-            if Instant::now() >= tidy {
+            if Instant::now() >= next_eviction {
                 let now = self.0.service.now();
                 self.0.documents.evict_unused(now);
                 self.0.badge_data.evict_unused(now);
                 self.0.changes.prune(|| &self.0.documents.pages() | &self.0.badge_data.pages());
-                tidy = Instant::now() + EVICTION_INTERVAL;
+                next_eviction = Instant::now() + EVICTION_INTERVAL;
             }
         }
     }
@@ -309,11 +306,11 @@ impl PageCache {
 
     async fn render_and_store<T, F, D>(
         &self,
-        shelf: CacheSelector<T>,
+        select_cache: CacheSelector<T>,
         page: &AuthorizedPage,
         key: &DocumentKey,
         now: Timestamp,
-        draw: D,
+        render: D,
     ) -> ServiceResult<Arc<T>>
     where
         T: Cacheable + Send + Sync,
@@ -321,50 +318,50 @@ impl PageCache {
         F: Future<Output = ServiceResult<T>> + Send,
     {
         // Events from here on may or may not be included: they cause another rendering.
-        let upto = self.0.changes.last_read();
+        let up_to_event = self.0.changes.last_read();
         // A rendering of a page from before an edit must not be cached as newer than the edit.
-        let is_still = self.0.service.page_access.is_current(page)?;
-        let drawn = draw().await;
-        if matches!(drawn, Err(ServiceError::NotFound)) {
-            shelf(&self.0).remove(key);
+        let is_current = self.0.service.page_access.is_current(page)?;
+        let rendered = render().await;
+        if matches!(rendered, Err(ServiceError::NotFound)) {
+            select_cache(&self.0).remove(key);
         }
-        let thing = Arc::new(drawn?);
-        if is_still {
-            shelf(&self.0).insert(key, CachedValue { value: Arc::clone(&thing), rendered_at: now, up_to_event: upto });
+        let value = Arc::new(rendered?);
+        if is_current {
+            select_cache(&self.0).insert(key, CachedValue { value: Arc::clone(&value), rendered_at: now, up_to_event });
         }
-        Ok(thing)
+        Ok(value)
     }
 
     /// Renders one of a page's HTML documents for the cache.
-    async fn render_own(self, admitted: AuthorizedPage, paper: DocumentKind) -> ServiceResult<CompressedDocument> {
-        let (drawn, until) = self.render(&admitted, &paper).await?;
-        Ok(compressed(HTML, drawn).await?.expiring_at(until))
+    async fn render_own(self, authorized: AuthorizedPage, kind: DocumentKind) -> ServiceResult<CompressedDocument> {
+        let (rendered, expires_at) = self.render(&authorized, &kind).await?;
+        Ok(compressed(HTML, rendered).await?.expiring_at(expires_at))
     }
 }
 
-/// Runs `draw` on a blocking thread.
+/// Runs `render` on a blocking thread.
 ///
 /// # Errors
-/// [`ServiceError::Internal`] with the message of `draw`.
-pub async fn run_blocking<T, E>(draw: impl FnOnce() -> std::result::Result<T, E> + Send + 'static) -> ServiceResult<T>
+/// [`ServiceError::Internal`] with the message of `render`.
+pub async fn run_blocking<T, E>(render: impl FnOnce() -> std::result::Result<T, E> + Send + 'static) -> ServiceResult<T>
 where
     T: Send + 'static,
     E: std::fmt::Display + Send + 'static,
 {
-    let drawn = tokio::task::spawn_blocking(draw).await;
-    or_internal_error(drawn.map_err(|error| ServiceError::Internal(error.to_string()))?)
+    let rendered = tokio::task::spawn_blocking(render).await;
+    or_internal_error(rendered.map_err(|error| ServiceError::Internal(error.to_string()))?)
 }
 
 async fn compressed(media: &'static str, bytes: Vec<u8>) -> ServiceResult<CompressedDocument> {
-    let press = move || {
+    let compress = move || {
         let document = CompressedDocument::compress(media, &bytes);
         Ok::<_, Infallible>(if media == HTML { document.with_tag_of(&without_timestamp(&bytes)) } else { document })
     };
-    run_blocking(press).await
+    run_blocking(compress).await
 }
 
-fn or_internal_error<T, E: std::fmt::Display>(drawn: std::result::Result<T, E>) -> ServiceResult<T> {
-    drawn.map_err(|error| ServiceError::Internal(error.to_string()))
+fn or_internal_error<T, E: std::fmt::Display>(rendered: std::result::Result<T, E>) -> ServiceResult<T> {
+    rendered.map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
 #[cfg(test)]

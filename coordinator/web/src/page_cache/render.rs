@@ -20,38 +20,39 @@ impl PageCache {
     /// default range changes when the page's age reaches the next range.
     pub(super) async fn render(
         &self,
-        admitted: &AuthorizedPage,
-        paper: &DocumentKind,
+        authorized: &AuthorizedPage,
+        kind: &DocumentKind,
     ) -> ServiceResult<(Vec<u8>, Option<Timestamp>)> {
-        let (service, page, root) = (&self.0.service, admitted.page(), admitted.path_prefix());
-        match paper {
+        let (service, page, root) = (&self.0.service, authorized.page(), authorized.path_prefix());
+        match kind {
             DocumentKind::Page(range) => {
-                let (board, root) = (service.public_pages.view(admitted, *range).await?, root.to_owned());
-                let (address, until) = (service.pages.url(page), board.range_changes_at);
-                let draw = move || render(&StatusPage::new(&board, &root, &address));
-                Ok((run_blocking(draw).await?, until))
+                let (page_view, root) = (service.public_pages.view(authorized, *range).await?, root.to_owned());
+                let (address, expires_at) = (service.pages.url(page), page_view.range_changes_at);
+                let render_page = move || render(&StatusPage::new(&page_view, &root, &address));
+                Ok((run_blocking(render_page).await?, expires_at))
             }
             DocumentKind::Monitor(id, range) => {
-                let closer = service.public_pages.monitor_detail(admitted, *id, *range).await?;
-                let (root, facts) = (root.to_owned(), self.image_badge_data(admitted).await?);
-                let (address, until) = (service.pages.url(page), closer.range_until);
-                let draw =
-                    move || render(&MonitorPage::new(&monitor_detail(&closer, &root), page_link(&address, &facts)));
-                Ok((run_blocking(draw).await?, until))
+                let detail = service.public_pages.monitor_detail(authorized, *id, *range).await?;
+                let (root, badge_data) = (root.to_owned(), self.image_badge_data(authorized).await?);
+                let (address, expires_at) = (service.pages.url(page), detail.range_until);
+                let render_page = move || {
+                    render(&MonitorPage::new(&monitor_detail(&detail, &root), page_link(&address, &badge_data)))
+                };
+                Ok((run_blocking(render_page).await?, expires_at))
             }
             DocumentKind::Incident(id) => {
-                let notice = service.public_pages.incident(admitted, *id).await?;
-                let (address, facts) = (service.pages.url(page), self.image_badge_data(admitted).await?);
-                let found = page_link(&address, &facts);
-                let view = IncidentPage::new((page, root), &notice, found, service.now());
+                let incident = service.public_pages.incident(authorized, *id).await?;
+                let (address, badge_data) = (service.pages.url(page), self.image_badge_data(authorized).await?);
+                let location = page_link(&address, &badge_data);
+                let view = IncidentPage::new((page, root), &incident, location, service.now());
                 Ok((or_internal_error(render(&view))?, None))
             }
             DocumentKind::Month(year, month) => {
-                let notices = service.public_pages.incidents_in_month(admitted, *year, *month).await?;
-                let months = service.public_pages.months(admitted).await?;
-                let (address, facts) = (service.pages.url(page), self.image_badge_data(admitted).await?);
-                let (found, now) = (page_link(&address, &facts), service.now());
-                let view = HistoryPage::new((page, root), (*year, *month), months, &notices, found, now);
+                let incidents = service.public_pages.incidents_in_month(authorized, *year, *month).await?;
+                let months = service.public_pages.months(authorized).await?;
+                let (address, badge_data) = (service.pages.url(page), self.image_badge_data(authorized).await?);
+                let (location, now) = (page_link(&address, &badge_data), service.now());
+                let view = HistoryPage::new((page, root), (*year, *month), months, &incidents, location, now);
                 Ok((or_internal_error(render(&view))?, None))
             }
             DocumentKind::Status
@@ -67,22 +68,22 @@ impl PageCache {
 }
 
 /// Builds the view of a monitor's own page; the page's paths begin with `root`.
-pub fn monitor_detail<'a>(closer: &'a MonitorDetail, root: &'a str) -> MonitorDetailView<'a> {
+pub fn monitor_detail<'a>(detail: &'a MonitorDetail, root: &'a str) -> MonitorDetailView<'a> {
     MonitorDetailView {
-        page: &closer.page,
+        page: &detail.page,
         root,
-        now: closer.now,
-        is_stale: is_stale(closer.regions, std::iter::once(closer.monitor.monitor_and_state()), closer.now),
-        view: &closer.monitor,
-        range: closer.range,
-        open: &closer.open,
-        notices: &closer.incidents,
-        outages: &closer.outages,
-        deploys: &closer.deploys,
+        now: detail.now,
+        is_stale: is_stale(detail.regions, std::iter::once(detail.monitor.monitor_and_state()), detail.now),
+        view: &detail.monitor,
+        range: detail.range,
+        open: &detail.open,
+        incidents: &detail.incidents,
+        outages: &detail.outages,
+        deploys: &detail.deploys,
     }
 }
 
 /// Address of a page, and its preview image.
-fn page_link<'a>(address: &'a str, facts: &'a BadgeData) -> PreviewLocation<'a> {
-    PreviewLocation { url: address, image_key: facts.preview_key() }
+fn page_link<'a>(address: &'a str, badge_data: &'a BadgeData) -> PreviewLocation<'a> {
+    PreviewLocation { url: address, image_key: badge_data.preview_key() }
 }

@@ -52,33 +52,33 @@ impl CertificateFiles {
     }
 
     /// Reloads the files when one of them changes, and on SIGHUP, for as long as the process runs. If the new files are
-    /// invalid, the old certificate stays in use and the reason is logged once per change. `seen` are the stamps taken
-    /// before the files were first read.
-    pub async fn watch(self, shown: CertificateResolver, mut seen: FileStamps) {
+    /// invalid, the old certificate stays in use and the reason is logged once per change. `last_stamps` are the stamps
+    /// taken before the files were first read.
+    pub async fn watch(self, resolver: CertificateResolver, mut last_stamps: FileStamps) {
         let mut hangup = signal(SignalKind::hangup()).ok();
         loop {
-            let told = async {
+            let hangup_signal = async {
                 match &mut hangup {
                     Some(hangup) => hangup.recv().await,
                     None => std::future::pending().await,
                 }
             };
-            let is_told = tokio::time::timeout(POLL_INTERVAL, told).await.is_ok();
-            let marks = self.stamps();
-            if is_told || marks != seen {
-                seen = marks;
-                self.reload(&shown).await;
+            let is_signalled = tokio::time::timeout(POLL_INTERVAL, hangup_signal).await.is_ok();
+            let stamps = self.stamps();
+            if is_signalled || stamps != last_stamps {
+                last_stamps = stamps;
+                self.reload(&resolver).await;
             }
         }
     }
 
-    async fn reload(&self, shown: &CertificateResolver) {
+    async fn reload(&self, resolver: &CertificateResolver) {
         let files = self.clone();
         let read = tokio::task::spawn_blocking(move || files.read()).await;
         match read {
-            Ok(Ok(pair)) => {
-                tracing::info!(until = %pair.not_after, "the certificate was reloaded");
-                shown.set_operator(pair);
+            Ok(Ok(certificate)) => {
+                tracing::info!(until = %certificate.not_after, "the certificate was reloaded");
+                resolver.set_operator(certificate);
             }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the new certificate is invalid; the previous one stays in use")
@@ -90,8 +90,8 @@ impl CertificateFiles {
     /// Current stamps. Take them before reading the files, so that a change in between is detected.
     pub fn stamps(&self) -> FileStamps {
         [&self.certificate, &self.key].map(|path| {
-            let facts = fs::metadata(path).ok()?;
-            Some((facts.modified().ok()?, facts.len()))
+            let metadata = fs::metadata(path).ok()?;
+            Some((metadata.modified().ok()?, metadata.len()))
         })
     }
 }
@@ -101,12 +101,12 @@ impl CertificateFiles {
 /// # Errors
 /// [`CertificateFilesError::Unreadable`].
 pub fn read_text(path: &Path) -> Result<String, CertificateFilesError> {
-    let fault = |source| CertificateFilesError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |source| CertificateFilesError::Unreadable { path: path.to_owned(), source };
     let mut text = String::new();
-    let file = File::open(path).map_err(fault)?;
-    let length = file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(unreadable)?;
     if length as u64 > MAX_FILE {
-        return Err(fault(std::io::Error::other(format!("is longer than {MAX_FILE} bytes"))));
+        return Err(unreadable(std::io::Error::other(format!("is longer than {MAX_FILE} bytes"))));
     }
     Ok(text)
 }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn new_files_are_shown_and_bad_ones_leave_the_old_in_place() {
+    async fn new_files_are_loaded_and_invalid_ones_leave_the_old_certificate_in_use() {
         let folder = tempfile::tempdir().unwrap();
         let files = CertificateFiles { certificate: folder.path().join("c.pem"), key: folder.path().join("k.pem") };
         assert!(matches!(files.read(), Err(CertificateFilesError::Unreadable { .. })));
@@ -127,17 +127,17 @@ mod tests {
             fs::write(&files.key, key).unwrap();
         };
         write(2080);
-        let shown = CertificateResolver::default();
-        files.reload(&shown).await;
-        let first = shown.operator().unwrap().not_after;
-        let marks = files.stamps();
+        let resolver = CertificateResolver::default();
+        files.reload(&resolver).await;
+        let first = resolver.operator().unwrap().not_after;
+        let stamps = files.stamps();
         fs::write(&files.key, "no key").unwrap();
-        assert_ne!(files.stamps(), marks);
-        files.reload(&shown).await;
-        assert_eq!(shown.operator().unwrap().not_after, first);
+        assert_ne!(files.stamps(), stamps);
+        files.reload(&resolver).await;
+        assert_eq!(resolver.operator().unwrap().not_after, first);
         write(2090);
-        files.reload(&shown).await;
-        assert_ne!(shown.operator().unwrap().not_after, first);
+        files.reload(&resolver).await;
+        assert_ne!(resolver.operator().unwrap().not_after, first);
         fs::write(&files.certificate, "x".repeat(300_000)).unwrap();
         assert!(files.read().unwrap_err().to_string().contains("longer than"));
     }

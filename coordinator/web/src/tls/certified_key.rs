@@ -44,20 +44,21 @@ impl CertificateAndKey {
     /// # Errors
     /// [`CertificateError`] if the text is not PEM, there are more than ten certificates, or the key does not match.
     pub fn read(certificates: &str, key: &str) -> Result<Self, CertificateError> {
-        let bad = |what: &dyn fmt::Display| CertificateError::Certificate(format!("can't be read: {what}"));
+        let invalid = |error: &dyn fmt::Display| CertificateError::Certificate(format!("can't be read: {error}"));
         let chain = CertificateDer::pem_slice_iter(certificates.as_bytes())
             .take(MAX_CHAIN + 1)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| bad(&error))?;
+            .map_err(|error| invalid(&error))?;
         let Some(leaf) = chain.first().filter(|_| chain.len() <= MAX_CHAIN) else {
             return Err(CertificateError::Certificate(format!("file must contain 1 to {MAX_CHAIN} certificates")));
         };
-        let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| bad(&error))?;
-        let moment = |at: i64| Timestamp::from_millis(at.saturating_mul(SECOND));
+        let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| invalid(&error))?;
+        let timestamp = |at: i64| Timestamp::from_millis(at.saturating_mul(SECOND));
         let validity = parsed.validity();
-        let (not_before, not_after) = (moment(validity.not_before.timestamp()), moment(validity.not_after.timestamp()));
+        let (not_before, not_after) =
+            (timestamp(validity.not_before.timestamp()), timestamp(validity.not_after.timestamp()));
         // Must parse, or it could not be matched with a host name later.
-        ParsedCertificate::try_from(leaf).map_err(|error| bad(&error))?;
+        ParsedCertificate::try_from(leaf).map_err(|error| invalid(&error))?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
             .map_err(|error| CertificateError::Key(format!("can't be read: {error}")))?;
         let provider = rustls::crypto::ring::default_provider();
@@ -109,18 +110,18 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_pair_covers_its_names_and_no_others() {
+    fn a_certificate_covers_its_names_and_no_others() {
         let (certificate, key) = pem(&["status.example", "*.pages.example"], 2090);
-        let pair = CertificateAndKey::read(&certificate, &key).unwrap();
-        assert!(pair.covers("status.example") && pair.covers("shop.pages.example"));
+        let certificate_and_key = CertificateAndKey::read(&certificate, &key).unwrap();
+        assert!(certificate_and_key.covers("status.example") && certificate_and_key.covers("shop.pages.example"));
         for other in ["example", "pages.example", "a.b.pages.example", "status.example.org", ""] {
-            assert!(!pair.covers(other), "{other}");
+            assert!(!certificate_and_key.covers(other), "{other}");
         }
-        assert_eq!(pair.not_after, Timestamp::from_millis(3_786_912_000_000));
+        assert_eq!(certificate_and_key.not_after, Timestamp::from_millis(3_786_912_000_000));
     }
 
     #[test]
-    fn what_does_not_belong_together_is_refused() {
+    fn a_certificate_without_its_own_key_is_refused() {
         let (certificate, key) = pem(&["a.example"], 2090);
         let (_, other) = pem(&["a.example"], 2090);
         assert!(matches!(CertificateAndKey::read(&certificate, &other), Err(CertificateError::Mismatch(_))));

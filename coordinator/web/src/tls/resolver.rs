@@ -24,37 +24,38 @@ struct ResolverState {
 }
 
 impl CertificateResolver {
-    /// Creates an empty resolver. `base` is the host whose certificate is used for clients without SNI. It does not
-    /// select the page, which depends on the `Host` header.
-    pub fn new(base: Option<String>) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(ResolverState { base_host: base, ..ResolverState::default() })))
+    /// Creates an empty resolver. `base_host` is the host whose certificate is used for clients without SNI. It does
+    /// not select the page, which depends on the `Host` header.
+    pub fn new(base_host: Option<String>) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(ResolverState { base_host, ..ResolverState::default() })))
     }
 
     /// Sets the operator's certificate.
-    pub fn set_operator(&self, pair: CertificateAndKey) {
-        self.update(|all| all.operator = Some(pair.clone()));
+    pub fn set_operator(&self, certificate: CertificateAndKey) {
+        self.update(|state| state.operator = Some(certificate.clone()));
     }
 
     /// Sets the certificate issued for a host.
-    pub(crate) fn set_issued(&self, host: &str, pair: CertificateAndKey) {
-        self.update(|all| all.issued.insert(host.to_owned(), pair.clone()));
+    pub(crate) fn set_issued(&self, host: &str, certificate: CertificateAndKey) {
+        self.update(|state| state.issued.insert(host.to_owned(), certificate.clone()));
     }
 
     /// Removes the certificate issued for a host.
     pub fn remove(&self, host: &str) {
-        self.update(|all| all.issued.remove(host));
+        self.update(|state| state.issued.remove(host));
     }
 
     /// Selects the certificate for a host, or for the base host if `None`.
     pub(crate) fn certificate_for(&self, host: Option<&str>) -> Option<CertificateAndKey> {
-        let all = self.0.load();
-        let Some(host) = host.or(all.base_host.as_deref()) else { return all.operator.clone() };
+        let state = self.0.load();
+        let Some(host) = host.or(state.base_host.as_deref()) else { return state.operator.clone() };
         let host = host.to_ascii_lowercase();
-        let own = all.operator.as_ref();
-        own.filter(|own| own.covers(&host))
-            .or_else(|| all.issued.get(&host))
+        let operator = state.operator.as_ref();
+        operator
+            .filter(|operator| operator.covers(&host))
+            .or_else(|| state.issued.get(&host))
             // For the base host, a certificate with the wrong name is better than none.
-            .or_else(|| own.filter(|_| all.base_host.as_deref() == Some(&host)))
+            .or_else(|| operator.filter(|_| state.base_host.as_deref() == Some(&host)))
             .cloned()
     }
 
@@ -77,17 +78,17 @@ impl CertificateResolver {
     }
 
     fn update<T>(&self, change: impl Fn(&mut ResolverState) -> T) {
-        self.0.rcu(|all| {
-            let mut all = ResolverState::clone(all);
-            change(&mut all);
-            all
+        self.0.rcu(|state| {
+            let mut state = ResolverState::clone(state);
+            change(&mut state);
+            state
         });
     }
 }
 
 impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.certificate_for(hello.server_name()).map(|pair| pair.key())
+        self.certificate_for(hello.server_name()).map(|certificate| certificate.key())
     }
 }
 
@@ -96,53 +97,53 @@ mod tests {
     use super::super::certified_key::tests::pem;
     use super::*;
 
-    fn pair(names: &[&str], until: i32) -> CertificateAndKey {
+    fn certificate(names: &[&str], until: i32) -> CertificateAndKey {
         let (certificate, key) = pem(names, until);
         CertificateAndKey::read(&certificate, &key).unwrap()
     }
 
     #[test]
-    fn a_name_is_shown_its_own_certificate_and_an_unknown_one_none() {
-        let shown = CertificateResolver::new(Some("status.example".to_owned()));
-        assert!(shown.certificate_for(None).is_none() && shown.certificate_for(Some("status.example")).is_none());
-        shown.set_issued("status.example", pair(&["status.example"], 2080));
-        shown.set_issued("shop.example", pair(&["shop.example"], 2081));
-        let until = |host| shown.certificate_for(host).map(|pair| pair.not_after);
-        assert_eq!(until(None), until(Some("status.example")));
-        assert_ne!(until(Some("Shop.Example")), until(Some("status.example")));
-        assert_eq!(until(Some("other.example")), None);
-        shown.remove("shop.example");
-        assert_eq!(until(Some("shop.example")), None);
+    fn each_host_gets_its_own_certificate_and_unknown_hosts_none() {
+        let resolver = CertificateResolver::new(Some("status.example".to_owned()));
+        assert!(resolver.certificate_for(None).is_none() && resolver.certificate_for(Some("status.example")).is_none());
+        resolver.set_issued("status.example", certificate(&["status.example"], 2080));
+        resolver.set_issued("shop.example", certificate(&["shop.example"], 2081));
+        let expiry_for = |host| resolver.certificate_for(host).map(|certificate| certificate.not_after);
+        assert_eq!(expiry_for(None), expiry_for(Some("status.example")));
+        assert_ne!(expiry_for(Some("Shop.Example")), expiry_for(Some("status.example")));
+        assert_eq!(expiry_for(Some("other.example")), None);
+        resolver.remove("shop.example");
+        assert_eq!(expiry_for(Some("shop.example")), None);
     }
 
     #[test]
-    fn the_operators_own_goes_first_where_it_covers_the_name() {
-        let shown = CertificateResolver::new(Some("status.example".to_owned()));
-        shown.set_issued("a.pages.example", pair(&["a.pages.example"], 2080));
-        shown.set_issued("shop.example", pair(&["shop.example"], 2081));
-        shown.set_operator(pair(&["status.example", "*.pages.example"], 2090));
-        let own = shown.operator().map(|own| own.not_after);
-        let until = |host| shown.certificate_for(host).map(|pair| pair.not_after);
+    fn the_operators_certificate_is_preferred_for_hosts_that_it_covers() {
+        let resolver = CertificateResolver::new(Some("status.example".to_owned()));
+        resolver.set_issued("a.pages.example", certificate(&["a.pages.example"], 2080));
+        resolver.set_issued("shop.example", certificate(&["shop.example"], 2081));
+        resolver.set_operator(certificate(&["status.example", "*.pages.example"], 2090));
+        let operator_expiry = resolver.operator().map(|certificate| certificate.not_after);
+        let expiry_for = |host| resolver.certificate_for(host).map(|certificate| certificate.not_after);
         for host in [None, Some("status.example"), Some("a.pages.example"), Some("b.pages.example")] {
-            assert_eq!(until(host), own, "{host:?}");
+            assert_eq!(expiry_for(host), operator_expiry, "{host:?}");
         }
-        assert_ne!(until(Some("shop.example")), own);
-        assert_eq!(until(Some("other.example")), None);
+        assert_ne!(expiry_for(Some("shop.example")), operator_expiry);
+        assert_eq!(expiry_for(Some("other.example")), None);
     }
 
     #[test]
-    fn the_base_host_is_shown_its_own_where_the_operators_does_not_cover_it() {
-        let shown = CertificateResolver::new(Some("status.example".to_owned()));
-        shown.set_operator(pair(&["*.pages.example"], 2090));
-        let own = shown.operator().map(|own| own.not_after);
-        let until = |host| shown.certificate_for(host).map(|pair| pair.not_after);
-        assert_eq!(until(None), own, "there is no other");
-        shown.set_issued("status.example", pair(&["status.example"], 2080));
-        let issued = shown.issued("status.example").map(|pair| pair.not_after);
-        assert_ne!(issued, own);
+    fn the_base_host_gets_its_issued_certificate_if_the_operators_does_not_cover_it() {
+        let resolver = CertificateResolver::new(Some("status.example".to_owned()));
+        resolver.set_operator(certificate(&["*.pages.example"], 2090));
+        let operator_expiry = resolver.operator().map(|certificate| certificate.not_after);
+        let expiry_for = |host| resolver.certificate_for(host).map(|certificate| certificate.not_after);
+        assert_eq!(expiry_for(None), operator_expiry, "there is no other");
+        resolver.set_issued("status.example", certificate(&["status.example"], 2080));
+        let issued_expiry = resolver.issued("status.example").map(|certificate| certificate.not_after);
+        assert_ne!(issued_expiry, operator_expiry);
         for host in [None, Some("status.example"), Some("Status.Example")] {
-            assert_eq!(until(host), issued, "{host:?}");
+            assert_eq!(expiry_for(host), issued_expiry, "{host:?}");
         }
-        assert_eq!(until(Some("a.pages.example")), own);
+        assert_eq!(expiry_for(Some("a.pages.example")), operator_expiry);
     }
 }

@@ -14,12 +14,12 @@ const ALPN_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 ///
 /// # Errors
 /// If the cipher suites do not match the versions, which does not happen.
-pub(super) fn server_config(shown: Arc<dyn ResolvesServerCert>) -> Result<Arc<ServerConfig>, rustls::Error> {
+pub(super) fn server_config(resolver: Arc<dyn ResolvesServerCert>) -> Result<Arc<ServerConfig>, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13, &TLS12])?
         .with_no_client_auth()
-        .with_cert_resolver(shown);
+        .with_cert_resolver(resolver);
     config.alpn_protocols = ALPN_PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     config.max_early_data_size = 0;
     Ok(Arc::new(config))

@@ -26,14 +26,14 @@ pub(crate) fn accent_css(color: Color) -> String {
 
 /// Returns the accent on these backgrounds. A grey that would need adjusting would look disabled, so the text
 /// color is used instead.
-fn accent_on(color: Color, grounds: &[Color]) -> String {
-    let mended = readable(color, grounds);
-    let [least, .., most] = {
+fn accent_on(color: Color, backgrounds: &[Color]) -> String {
+    let adjusted = readable(color, backgrounds);
+    let [min, .., max] = {
         let mut parts = color.0;
         parts.sort_unstable();
         parts
     };
-    if mended != color && most - least <= MAX_GREY_SPREAD { "var(--ink)".to_owned() } else { mended.to_string() }
+    if adjusted != color && max - min <= MAX_GREY_SPREAD { "var(--ink)".to_owned() } else { adjusted.to_string() }
 }
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_backgrounds_are_those_of_the_style_sheet() {
+    fn backgrounds_equal_those_of_the_style_sheet() {
         let css = crate::views::assets::all()[0].text;
         assert!(css.starts_with(":root{color-scheme:light dark;--bg:#f7f7f5;--card:#fff;"));
         assert!(css.contains("--bg:#0e1013;--card:#16191e;"));
@@ -56,24 +56,24 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_that_can_not_be_read_is_mended_for_each_theme() {
-        let sheet = accent_css(Color([0xff, 0xff, 0x00]));
-        assert!(sheet.contains(":root[data-theme=dark]{--accent:#ffff00}"), "{sheet}");
-        assert!(sheet.starts_with(":root{--accent:#") && !sheet.starts_with(":root{--accent:#ffff00}"), "{sheet}");
+    fn an_unreadable_color_is_adjusted_for_each_theme() {
+        let css = accent_css(Color([0xff, 0xff, 0x00]));
+        assert!(css.contains(":root[data-theme=dark]{--accent:#ffff00}"), "{css}");
+        assert!(css.starts_with(":root{--accent:#") && !css.starts_with(":root{--accent:#ffff00}"), "{css}");
     }
 
     #[test]
-    fn a_grey_that_can_not_be_read_is_the_ink() {
-        let ink = "var(--ink)";
+    fn an_unreadable_grey_is_replaced_by_the_text_color() {
+        let text_color = "var(--ink)";
         for (color, light, dark) in [
-            ("#000000", "#000000", ink),
-            ("#ffffff", ink, "#ffffff"),
-            ("#888888", ink, "#888888"),
-            ("#12181f", "#12181f", ink),
+            ("#000000", "#000000", text_color),
+            ("#ffffff", text_color, "#ffffff"),
+            ("#888888", text_color, "#888888"),
+            ("#12181f", "#12181f", text_color),
         ] {
-            let sheet = accent_css(Color::read(color).unwrap());
-            assert!(sheet.starts_with(&format!(":root{{--accent:{light}}}")), "{sheet}");
-            assert!(sheet.contains(&format!(":root[data-theme=dark]{{--accent:{dark}}}")), "{sheet}");
+            let css = accent_css(Color::read(color).unwrap());
+            assert!(css.starts_with(&format!(":root{{--accent:{light}}}")), "{css}");
+            assert!(css.contains(&format!(":root[data-theme=dark]{{--accent:{dark}}}")), "{css}");
         }
     }
 }

@@ -19,14 +19,14 @@ pub(crate) struct AccessContext {
 }
 
 /// A sign-in page.
-#[template_file("public/door.html")]
+#[template_file("public/access.html")]
 #[derive(Debug, Clone)]
 pub(crate) struct AccessPage {
     base: String,
     language: &'static str,
     title: &'static str,
     lead: &'static str,
-    fault: Option<String>,
+    error: Option<String>,
     form: Option<AccessForm>,
     /// Link to the next step: path and text.
     link: Option<(String, &'static str)>,
@@ -47,75 +47,75 @@ struct Field {
     label: &'static str,
     kind: &'static str,
     autocomplete: &'static str,
-    most: usize,
+    max_length: usize,
     value: String,
 }
 
 impl AccessPage {
     /// Password form.
-    pub(crate) fn password(place: &AccessContext, to: &str) -> Self {
+    pub(crate) fn password(context: &AccessContext, to: &str) -> Self {
         let field = Field {
             name: "password",
-            label: place.messages.password,
+            label: context.messages.password,
             kind: "password",
             autocomplete: "current-password",
-            most: 1000,
+            max_length: 1000,
             value: String::new(),
         };
-        let form = AccessForm::new(place, "/password", ("to", to), Some(field), place.messages.continue_button);
-        Self::new(place, place.messages.password_title, place.messages.password_lead).with_form(form)
+        let form = AccessForm::new(context, "/password", ("to", to), Some(field), context.messages.continue_button);
+        Self::new(context, context.messages.password_title, context.messages.password_lead).with_form(form)
     }
 
     /// Password form after a wrong password.
-    pub(crate) fn wrong_password(place: &AccessContext, to: &str) -> Self {
-        Self::password(place, to).with_error(place.messages.wrong_password)
+    pub(crate) fn wrong_password(context: &AccessContext, to: &str) -> Self {
+        Self::password(context, to).with_error(context.messages.wrong_password)
     }
 
     /// Email form.
-    pub(crate) fn email(place: &AccessContext, to: &str) -> Self {
-        Self::email_with(place, to, "")
+    pub(crate) fn email(context: &AccessContext, to: &str) -> Self {
+        Self::email_with(context, to, "")
     }
 
     /// Email form after an invalid address.
-    pub(crate) fn wrong_email(place: &AccessContext, to: &str, typed: &str) -> Self {
-        Self::email_with(place, to, typed).with_error(place.messages.fault_email)
+    pub(crate) fn wrong_email(context: &AccessContext, to: &str, submitted: &str) -> Self {
+        Self::email_with(context, to, submitted).with_error(context.messages.invalid_email)
     }
 
     /// Confirmation that a mail may have been sent.
-    pub(crate) fn email_sent(place: &AccessContext) -> Self {
-        Self::new(place, place.messages.form_mail_sent, place.messages.sign_in_sent_lead)
-            .with_link(place, place.messages.other_address)
+    pub(crate) fn email_sent(context: &AccessContext) -> Self {
+        Self::new(context, context.messages.form_mail_sent, context.messages.sign_in_sent_lead)
+            .with_link(context, context.messages.other_address)
     }
 
     /// Button of a valid sign-in link.
-    pub(crate) fn button(place: &AccessContext, token: &str) -> Self {
-        let form = AccessForm::new(place, "/sign-in/link", ("t", token), None, place.messages.sign_in_title);
-        Self::new(place, place.messages.sign_in_title, place.messages.sign_in_button_lead).with_form(form)
+    pub(crate) fn button(context: &AccessContext, token: &str) -> Self {
+        let form = AccessForm::new(context, "/sign-in/link", ("t", token), None, context.messages.sign_in_title);
+        Self::new(context, context.messages.sign_in_title, context.messages.sign_in_button_lead).with_form(form)
     }
 
     /// A valid sign-in link opened in another browser.
-    pub(crate) fn other_browser(place: &AccessContext) -> Self {
-        Self::new(place, place.messages.other_browser_title, place.messages.other_browser_lead)
-            .with_link(place, place.messages.request_link_here)
+    pub(crate) fn other_browser(context: &AccessContext) -> Self {
+        Self::new(context, context.messages.other_browser_title, context.messages.other_browser_lead)
+            .with_link(context, context.messages.request_link_here)
     }
 
     /// An invalid or expired sign-in link.
-    pub(crate) fn invalid_link(place: &AccessContext) -> Self {
-        Self::new(place, place.messages.form_invalid_link, place.messages.expired_link_lead)
-            .with_link(place, place.messages.new_link)
+    pub(crate) fn invalid_link(context: &AccessContext) -> Self {
+        Self::new(context, context.messages.form_invalid_link, context.messages.expired_link_lead)
+            .with_link(context, context.messages.new_link)
     }
 
     /// Too many attempts.
-    pub(crate) fn too_many_attempts(place: &AccessContext, seconds: u32) -> Self {
-        let page = Self::new(place, place.messages.too_many_attempts, place.messages.too_many_attempts_lead);
-        page.with_error(&fill(place.messages.again_in, &[&seconds.to_string()]))
+    pub(crate) fn too_many_attempts(context: &AccessContext, seconds: u32) -> Self {
+        let page = Self::new(context, context.messages.too_many_attempts, context.messages.too_many_attempts_lead);
+        page.with_error(&fill(context.messages.retry_in, &[&seconds.to_string()]))
     }
 
     /// "Not found" page for an unknown address; `base` is the path prefix of assets.
     pub(crate) fn not_found(base: &str) -> Self {
         let messages = in_english();
-        let place = AccessContext { root: String::new(), base: base.to_owned(), messages };
-        Self::new(&place, messages.form_not_found, messages.not_found_text)
+        let context = AccessContext { root: String::new(), base: base.to_owned(), messages };
+        Self::new(&context, messages.form_not_found, messages.not_found_text)
     }
 
     /// Renders the page as HTML.
@@ -124,46 +124,46 @@ impl AccessPage {
         self.render().unwrap_or_default()
     }
 
-    fn email_with(place: &AccessContext, to: &str, typed: &str) -> Self {
+    fn email_with(context: &AccessContext, to: &str, submitted: &str) -> Self {
         let field = Field {
             name: "email",
-            label: place.messages.email,
+            label: context.messages.email,
             kind: "email",
             autocomplete: "email",
-            most: 254,
-            value: typed.to_owned(),
+            max_length: 254,
+            value: submitted.to_owned(),
         };
-        let form = AccessForm::new(place, "/sign-in", ("to", to), Some(field), place.messages.send_link);
-        Self::new(place, place.messages.sign_in_title, place.messages.sign_in_lead).with_form(form)
+        let form = AccessForm::new(context, "/sign-in", ("to", to), Some(field), context.messages.send_link);
+        Self::new(context, context.messages.sign_in_title, context.messages.sign_in_lead).with_form(form)
     }
 
-    fn new(place: &AccessContext, title: &'static str, lead: &'static str) -> Self {
-        let (base, language) = (place.base.clone(), place.messages.language.tag());
-        Self { base, language, title, lead, fault: None, form: None, link: None }
+    fn new(context: &AccessContext, title: &'static str, lead: &'static str) -> Self {
+        let (base, language) = (context.base.clone(), context.messages.language.tag());
+        Self { base, language, title, lead, error: None, form: None, link: None }
     }
 
     fn with_form(self, form: AccessForm) -> Self {
         Self { form: Some(form), ..self }
     }
 
-    fn with_error(self, fault: &str) -> Self {
-        Self { fault: Some(fault.to_owned()), ..self }
+    fn with_error(self, error: &str) -> Self {
+        Self { error: Some(error.to_owned()), ..self }
     }
 
-    fn with_link(self, place: &AccessContext, words: &'static str) -> Self {
-        Self { link: Some((format!("{}/sign-in", place.root), words)), ..self }
+    fn with_link(self, context: &AccessContext, text: &'static str) -> Self {
+        Self { link: Some((format!("{}/sign-in", context.root), text)), ..self }
     }
 }
 
 impl AccessForm {
     fn new(
-        place: &AccessContext,
+        context: &AccessContext,
         path: &str,
         (name, value): (&'static str, &str),
         field: Option<Field>,
         button: &'static str,
     ) -> Self {
-        let action = format!("{}{path}", place.root);
+        let action = format!("{}{path}", context.root);
         Self { action, hidden: (name, value.to_owned()), field, button }
     }
 }
@@ -173,12 +173,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_typed_is_text() {
-        let place = AccessContext { root: "/p/shop".to_owned(), base: String::new(), messages: in_english() };
+    fn submitted_text_is_escaped_on_sign_in_pages() {
+        let context = AccessContext { root: "/p/shop".to_owned(), base: String::new(), messages: in_english() };
         let evil = "\"><script>alert(1)</script>";
-        let page = AccessPage::wrong_email(&place, evil, evil).html();
+        let page = AccessPage::wrong_email(&context, evil, evil).html();
         assert!(page.contains("alert(1)") && !page.contains("<script>"), "{page}");
-        let button = AccessPage::button(&place, evil).html();
+        let button = AccessPage::button(&context, evil).html();
         assert!(button.contains("action=\"/p/shop/sign-in/link\"") && !button.contains("<script>"), "{button}");
     }
 }

@@ -98,14 +98,14 @@ mod tests {
     const LINES: [&str; 6] = [".r0{", ".r1{", ".r2{", ".r3{", ".r4{", ".r5{"];
 
     /// Custom properties of the site's rule that starts with `rule`.
-    fn colours(rule: &str) -> Vec<(&'static str, &'static str)> {
-        colours_in(&SITE, rule)
+    fn colors(rule: &str) -> Vec<(&'static str, &'static str)> {
+        colors_in(&SITE, rule)
     }
 
-    fn colours_in(sheet: &Asset, rule: &str) -> Vec<(&'static str, &'static str)> {
-        let (_, after) = sheet.text.split_once(rule).unwrap_or_else(|| panic!("{}: {rule}", sheet.name));
-        let (declared, _) = after.split_once('}').unwrap();
-        declared.split(';').filter_map(|one| one.strip_prefix("--")?.split_once(':')).collect()
+    fn colors_in(asset: &Asset, rule: &str) -> Vec<(&'static str, &'static str)> {
+        let (_, after) = asset.text.split_once(rule).unwrap_or_else(|| panic!("{}: {rule}", asset.name));
+        let (declarations, _) = after.split_once('}').unwrap();
+        declarations.split(';').filter_map(|one| one.strip_prefix("--")?.split_once(':')).collect()
     }
 
     fn color(text: &str) -> Color {
@@ -123,8 +123,8 @@ mod tests {
     fn hue(text: &str) -> (f64, f64) {
         let parts = color(text).0;
         let [red, green, blue] = parts.map(|part| f64::from(part) / 255.0);
-        let (least, most) = (red.min(green).min(blue), red.max(green).max(blue));
-        let (span, light) = (most - least, f64::midpoint(most, least));
+        let (min, max) = (red.min(green).min(blue), red.max(green).max(blue));
+        let (span, light) = (max - min, f64::midpoint(max, min));
         let hue = match parts.iter().position(|part| parts.iter().all(|other| part >= other)) {
             Some(0) => (green - blue) / span,
             Some(1) => (blue - red) / span + 2.0,
@@ -134,42 +134,44 @@ mod tests {
     }
 
     #[test]
-    fn no_regions_line_looks_like_a_state() {
-        let root = colours(":root{");
+    fn no_regions_line_has_a_status_color() {
+        let root = colors(":root{");
         let states = ["up-bar", "slow-bar", "part-bar", "down-bar", "maint-bar"];
-        for line in LINES.map(|rule| colours(rule)[0].1) {
-            for state in root.iter().filter(|(name, _)| states.contains(name)).map(|(_, colour)| *colour) {
-                let ((one, strength), (other, _)) = (hue(line), hue(state));
-                let apart = (one - other).abs().min(360.0 - (one - other).abs());
-                assert!(apart >= 20.0 || strength < 0.3, "{line} next to {state}: {apart:.0} degrees");
+        for line in LINES.map(|rule| colors(rule)[0].1) {
+            for state in root.iter().filter(|(name, _)| states.contains(name)).map(|(_, color_value)| *color_value) {
+                let ((one, saturation), (other, _)) = (hue(line), hue(state));
+                let distance = (one - other).abs().min(360.0 - (one - other).abs());
+                assert!(distance >= 20.0 || saturation < 0.3, "{line} next to {state}: {distance:.0} degrees");
             }
         }
     }
 
     #[test]
     fn dark_by_system_and_dark_by_choice_have_the_same_colors() {
-        for sheet in [&*SITE, &*REFERENCE_STYLE] {
-            let [system, choice] = [DARK, ":root[data-theme=dark]{"].map(|rule| colours_in(sheet, rule));
-            assert!(!system.is_empty(), "{}", sheet.name);
-            assert_eq!(system, choice, "{}", sheet.name);
+        for asset in [&*SITE, &*REFERENCE_STYLE] {
+            let [system, choice] = [DARK, ":root[data-theme=dark]{"].map(|rule| colors_in(asset, rule));
+            assert!(!system.is_empty(), "{}", asset.name);
+            assert_eq!(system, choice, "{}", asset.name);
         }
     }
 
     #[test]
-    fn each_bar_and_line_is_seen_on_its_ground() {
-        let lines = LINES.map(|rule| colours(rule)[0].1);
+    fn bars_lines_and_texts_have_enough_contrast() {
+        let lines = LINES.map(|rule| colors(rule)[0].1);
         for (name, rule) in [("light", ":root{"), ("dark", DARK), ("paper", ":root,:root[data-theme]{")] {
-            let rule = colours(rule);
-            let of = |name: &str| rule.iter().find(|(known, _)| *known == name).map(|(_, colour)| *colour).unwrap();
-            let bars = ["up", "slow", "part", "down", "maint", "none"].map(|bar| of(&format!("{bar}-bar")));
-            for (colour, ground) in
-                bars.iter().chain(&lines).flat_map(|it| ["bg", "card"].map(|ground| (it, of(ground))))
+            let rule = colors(rule);
+            let color_of = |name: &str| {
+                rule.iter().find(|(known, _)| *known == name).map(|(_, color_value)| *color_value).unwrap()
+            };
+            let bars = ["up", "slow", "part", "down", "maint", "none"].map(|bar| color_of(&format!("{bar}-bar")));
+            for (color_value, background) in
+                bars.iter().chain(&lines).flat_map(|it| ["bg", "card"].map(|background| (it, color_of(background))))
             {
-                let contrast = contrast(colour, ground);
-                assert!(contrast >= 3.0, "{name}: {colour} on {ground}: {contrast:.2}");
+                let contrast = contrast(color_value, background);
+                assert!(contrast >= 3.0, "{name}: {color_value} on {background}: {contrast:.2}");
             }
             for text in ["ink", "soft", "up", "slow", "part", "down", "maint", "none"] {
-                let contrast = contrast(of(text), of("card")).min(contrast(of(text), of("bg")));
+                let contrast = contrast(color_of(text), color_of("card")).min(contrast(color_of(text), color_of("bg")));
                 assert!(contrast >= 4.5, "{name}: {text}: {contrast:.2}");
             }
         }

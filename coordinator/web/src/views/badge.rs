@@ -66,7 +66,7 @@ impl BadgeData {
         let is_stale = page_view.is_stale();
         let monitors: BTreeMap<_, _> =
             page_view.monitors.iter().map(|view| (view.monitor.id, monitor_values(view, is_stale))).collect();
-        let (class, words) = match HeadlineStatus::of(page_view) {
+        let (class, text) = match HeadlineStatus::of(page_view) {
             _ if is_stale => ("none", "no data"),
             HeadlineStatus::MostlyUnknown => ("none", "mostly no data"),
             HeadlineStatus::Known(Indicator::Unknown) => ("none", "no data"),
@@ -77,14 +77,19 @@ impl BadgeData {
             HeadlineStatus::Known(Indicator::Maintenance) => ("maint", "maintenance"),
         };
         let mean = |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-        let over = |at: usize| {
-            mean(monitors.values().filter_map(|mark: &BadgeValues| mark.uptimes.get(at).copied().flatten()).collect())
+        let uptime_over = |at: usize| {
+            mean(
+                monitors
+                    .values()
+                    .filter_map(|values: &BadgeValues| values.uptimes.get(at).copied().flatten())
+                    .collect(),
+            )
         };
-        let latency = mean(monitors.values().filter_map(|mark| mark.latency_ms).map(f64::from).collect());
+        let latency = mean(monitors.values().filter_map(|values| values.latency_ms).map(f64::from).collect());
         let page = BadgeValues {
             class,
-            status: words.into(),
-            uptimes: std::array::from_fn(over),
+            status: text.into(),
+            uptimes: std::array::from_fn(uptime_over),
             latency_ms: latency.map(|mean| mean.round() as u32),
         };
         Self { preview_key: PreviewContent::of(page_view).key().into(), page, monitors }
@@ -106,24 +111,24 @@ impl BadgeData {
     /// Approximate memory use in bytes.
     pub(crate) fn memory_use(&self) -> usize {
         let all = self.monitors.values().chain([&self.page]);
-        let marks: usize = all.map(|mark| size_of::<(MonitorId, BadgeValues)>() + mark.status.len()).sum();
-        marks + self.preview_key.len()
+        let monitors_bytes: usize = all.map(|values| size_of::<(MonitorId, BadgeValues)>() + values.status.len()).sum();
+        monitors_bytes + self.preview_key.len()
     }
 }
 
 fn monitor_values(view: &MonitorView, is_stale: bool) -> BadgeValues {
     let state = MonitorStateLabel::of(view, is_stale, in_english());
-    let over = |days: usize| if days == 1 { view.uptime_24h } else { view.uptime_over(days) };
+    let uptime_over = |days: usize| if days == 1 { view.uptime_24h } else { view.uptime_over(days) };
     BadgeValues {
         class: state.class,
-        status: decapitalised(&state.text).into(),
-        uptimes: UPTIME_DAYS.map(over),
+        status: lowercase_first(&state.text).into(),
+        uptimes: UPTIME_DAYS.map(uptime_over),
         latency_ms: view.latency_ms,
     }
 }
 
-fn decapitalised(words: &str) -> String {
-    let mut letters = words.chars();
+fn lowercase_first(text: &str) -> String {
+    let mut letters = text.chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
@@ -138,21 +143,21 @@ pub(crate) struct Badge {
 
 impl Badge {
     /// Builds a badge; without a label it gets the metric's default label.
-    pub(crate) fn of(mark: &BadgeValues, metric: BadgeMetric, label: Option<String>) -> Self {
+    pub(crate) fn of(values: &BadgeValues, metric: BadgeMetric, label: Option<String>) -> Self {
         let (message, class) = match metric {
-            BadgeMetric::Status => (mark.status.to_string(), mark.class),
+            BadgeMetric::Status => (values.status.to_string(), values.class),
             BadgeMetric::Uptime(days) => {
                 let at = UPTIME_DAYS.iter().position(|known| *known == days);
-                match at.and_then(|at| mark.uptimes.get(at).copied().flatten()) {
-                    Some(share) => (format::format_percent(share, in_english()), uptime_class(share)),
+                match at.and_then(|at| values.uptimes.get(at).copied().flatten()) {
+                    Some(percent) => (format::format_percent(percent, in_english()), uptime_class(percent)),
                     None => ("no data".to_owned(), "none"),
                 }
             }
-            BadgeMetric::Response => match mark.latency_ms {
+            BadgeMetric::Response => match values.latency_ms {
                 Some(latency) => (
                     format::format_milliseconds(latency, in_english()),
                     // Without current data this is an old value, so it isn't colored.
-                    if matches!(mark.class, "up" | "slow") { mark.class } else { "none" },
+                    if matches!(values.class, "up" | "slow") { values.class } else { "none" },
                 ),
                 None => ("no data".to_owned(), "none"),
             },
@@ -171,11 +176,11 @@ impl Badge {
     /// # Errors
     /// If the template fails, which it doesn't.
     pub(crate) fn svg(&self, style: BadgeStyle) -> Result<Vec<u8>, RenderError> {
-        let raised = |text: &str| match style {
+        let cased = |text: &str| match style {
             BadgeStyle::Large => text.to_uppercase(),
             BadgeStyle::Flat | BadgeStyle::Square => text.to_owned(),
         };
-        let (label, message) = (raised(&sanitize(&self.label)), raised(&sanitize(&self.message)));
+        let (label, message) = (cased(&sanitize(&self.label)), cased(&sanitize(&self.message)));
         let (pad, height, size, corner) = match style {
             BadgeStyle::Flat => (6, 20, 11, 3),
             BadgeStyle::Square => (6, 20, 11, 0),
@@ -191,7 +196,7 @@ impl Badge {
             corner,
             left,
             right,
-            colour: colour(self.class),
+            color: color(self.class),
             size,
             base: height / 2 + 4,
             label_at: left / 2,
@@ -205,7 +210,7 @@ impl Badge {
 
     /// Renders the badge in the Shields endpoint format (schema version 1).
     pub(crate) fn shields(&self) -> serde_json::Value {
-        let colour = match self.class {
+        let color = match self.class {
             "up" => "brightgreen",
             "slow" => "yellow",
             "part" => "orange",
@@ -217,7 +222,7 @@ impl Badge {
             "schemaVersion": 1,
             "label": self.label,
             "message": self.message,
-            "color": colour,
+            "color": color,
             "isError": self.is_error,
             "cacheSeconds": CACHE_SECONDS,
         })
@@ -233,7 +238,7 @@ struct BadgeSvg {
     corner: usize,
     left: usize,
     right: usize,
-    colour: &'static str,
+    color: &'static str,
     size: usize,
     base: usize,
     label_at: usize,
@@ -252,17 +257,17 @@ fn default_label(metric: BadgeMetric) -> String {
     }
 }
 
-fn uptime_class(share: f64) -> &'static str {
-    match share {
-        share if share >= 99.9 => "up",
-        share if share >= 99.0 => "slow",
-        share if share >= 95.0 => "part",
+fn uptime_class(percent: f64) -> &'static str {
+    match percent {
+        percent if percent >= 99.9 => "up",
+        percent if percent >= 99.0 => "slow",
+        percent if percent >= 95.0 => "part",
         _ => "down",
     }
 }
 
 /// Colors of the page on which white text is readable.
-fn colour(class: &str) -> &'static str {
+fn color(class: &str) -> &'static str {
     match class {
         "up" => "#0f7a56",
         "slow" => "#8f5c00",
@@ -275,17 +280,20 @@ fn colour(class: &str) -> &'static str {
 
 /// Removes control characters and bidirectional marks, and characters that XML doesn't allow.
 fn sanitize(text: &str) -> String {
-    let is_shown = |sign: &char| {
-        !sign.is_control()
-            && !matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let is_visible = |character: &char| {
+        !character.is_control()
+            && !matches!(
+                character,
+                '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            )
     };
-    super::feeds::xml_text(text).chars().filter(is_shown).collect()
+    super::feeds::xml_text(text).chars().filter(is_visible).collect()
 }
 
 /// Approximate width of a text in pixels in 11 px Verdana. The SVG states the same width, so viewers stretch
 /// narrower text.
 fn text_width(text: &str) -> usize {
-    let tenths = |sign: char| match sign {
+    let tenths = |character: char| match character {
         'i' | 'j' | 'l' | '\'' => 32,
         ' ' | 'f' | 'I' | '.' | ',' | ';' | ':' | '|' | '!' => 42,
         't' | 'r' | '(' | ')' | '[' | ']' | '/' | '-' => 48,

@@ -106,10 +106,10 @@ pub(super) fn mean_chart(
 ) -> Option<ChartView> {
     let messages = locale.messages;
     let lines = vec![("mean".to_owned(), messages.response_time, chart.mean())];
-    let drawing = build_chart(view, chart, lines, deploys, (locale, table))?;
-    let of: RegionSet = chart.regions.keys().copied().filter(|it| chart.counted.contains(*it)).collect();
-    let mean = (of.len() > 1).then(|| fill(messages.chart_mean, &[&messages.locale().regions(of)]));
-    Some(ChartView { mean, ..drawing })
+    let chart_view = build_chart(view, chart, lines, deploys, (locale, table))?;
+    let counted: RegionSet = chart.regions.keys().copied().filter(|it| chart.counted.contains(*it)).collect();
+    let mean = (counted.len() > 1).then(|| fill(messages.chart_mean, &[&messages.locale().regions(counted)]));
+    Some(ChartView { mean, ..chart_view })
 }
 
 /// Builds the chart with a line per region; `None` without data.
@@ -122,7 +122,7 @@ pub(super) fn region_chart(
     let lines = chart
         .regions
         .iter()
-        .map(|(region, parts)| (region_class(*region), locale.messages.locale().region(*region), parts.clone()));
+        .map(|(region, points)| (region_class(*region), locale.messages.locale().region(*region), points.clone()));
     build_chart(view, chart, lines.collect(), deploys, (locale, usize::MAX))
 }
 
@@ -136,44 +136,45 @@ fn build_chart(
     chart: &LatencyChart,
     lines: Vec<(String, &'static str, Vec<Option<u32>>)>,
     deploys: &[Deploy],
-    (locale, most_rows): (PageLocale, usize),
+    (locale, max_rows): (PageLocale, usize),
 ) -> Option<ChartView> {
     let messages = locale.messages;
-    let seen = lines.iter().flat_map(|(_, _, parts)| parts).filter_map(|part| *part);
-    let most = seen.max()?;
+    let values = lines.iter().flat_map(|(_, _, points)| points).filter_map(|point| *point);
+    let max_value = values.max()?;
     // A threshold far above all values would flatten the lines.
-    let is_near = |threshold: &u32| *threshold <= most.saturating_mul(3);
-    let top = round_up(chart.thresholds.values().copied().filter(is_near).fold(most, u32::max));
+    let is_near = |threshold: &u32| *threshold <= max_value.saturating_mul(3);
+    let top = round_up(chart.thresholds.values().copied().filter(is_near).fold(max_value, u32::max));
     let y = |value: u32| HEIGHT - f64::from(value) / f64::from(top) * HEIGHT;
-    let is_one = lines.len() == 1;
-    let has_point = |at: &usize| lines.iter().any(|(_, _, parts)| parts.get(*at).is_some_and(Option::is_some));
+    let is_single = lines.len() == 1;
+    let has_point = |at: &usize| lines.iter().any(|(_, _, points)| points.get(*at).is_some_and(Option::is_some));
     let is_sparse = (0..chart.buckets()).filter(has_point).count() < MIN_POINTS;
-    let lines: Vec<_> = lines.into_iter().filter(|(_, _, parts)| parts.iter().any(Option::is_some)).collect();
-    let table = table(chart, &lines, most_rows, locale);
+    let lines: Vec<_> = lines.into_iter().filter(|(_, _, points)| points.iter().any(Option::is_some)).collect();
+    let table = table(chart, &lines, max_rows, locale);
     let mut area = String::new();
     let lines: Vec<ChartLine> = lines
         .into_iter()
-        .map(|(class, name, parts)| {
-            let (path, below) = path(&parts, y);
-            if is_one {
-                area = below;
+        .map(|(class, name, points)| {
+            let (path, area_path) = path(&points, y);
+            if is_single {
+                area = area_path;
             }
-            ChartLine { class, name, path, figures: value_summary(&parts, messages) }
+            ChartLine { class, name, path, figures: value_summary(&points, messages) }
         })
         .collect();
     let length = chart.to.since(chart.from).max(1);
-    let concerns = |deploy: &&Deploy| {
-        let here = deploy.monitors.as_ref().is_none_or(|monitors| monitors.contains(&view.monitor.id));
-        here && (chart.from..=chart.to + MAX_AHEAD).contains(&deploy.at)
+    let is_on_chart = |deploy: &&Deploy| {
+        let is_of_monitor = deploy.monitors.as_ref().is_none_or(|monitors| monitors.contains(&view.monitor.id));
+        is_of_monitor && (chart.from..=chart.to + MAX_AHEAD).contains(&deploy.at)
     };
-    let mut taken = [0_i64; 2];
-    let mut marker = |deploy: &Deploy| {
-        let share = (deploy.at.since(chart.from) as f64 / length as f64).min(1.0);
-        let (label, turned) = place_label(&mut taken, (share * 1000.0) as i64, deploy.version.chars().count());
+    let mut occupied = [0_i64; 2];
+    let mut deploy_marker = |deploy: &Deploy| {
+        let fraction = (deploy.at.since(chart.from) as f64 / length as f64).min(1.0);
+        let (label, is_flipped) =
+            place_label(&mut occupied, (fraction * 1000.0) as i64, deploy.version.chars().count());
         DeployMarker {
-            x: coordinate(share * 100.0),
+            x: coordinate(fraction * 100.0),
             label,
-            is_flipped: turned,
+            is_flipped,
             version: deploy.version.clone(),
             url: deploy.url.as_deref().and_then(format::checked_link),
             note: deploy.note.clone(),
@@ -181,7 +182,7 @@ fn build_chart(
         }
     };
     let is_short = length <= 2 * DAY;
-    let what = if is_one {
+    let values_text = if is_single {
         lines.first().map(|line| line.figures.clone()).unwrap_or_default()
     } else {
         let each = lines.iter().map(|line| format!("{}: {}", line.name, line.figures));
@@ -194,7 +195,7 @@ fn build_chart(
         title: fill(messages.chart_title, &[&span]),
         mean: None,
         is_sparse,
-        summary: fill(messages.chart_summary, &[&span, &what]),
+        summary: fill(messages.chart_summary, &[&span, &values_text]),
         lines,
         area,
         marks: [top, top / 2]
@@ -207,7 +208,7 @@ fn build_chart(
             |threshold| is_near(&threshold).then(|| coordinate(y(threshold))),
             is_sparse,
         ),
-        deploys: deploys.iter().rev().filter(concerns).map(&mut marker).collect(),
+        deploys: deploys.iter().rev().filter(is_on_chart).map(&mut deploy_marker).collect(),
         ticks: ticks(chart, locale),
         time_formats: if is_short { ("c", "c") } else { ("d", "t") },
         table,
@@ -216,92 +217,92 @@ fn build_chart(
 
 /// Finds out if a label at `x` thousandths fits to the right of the previous ones, and on which side of its
 /// mark.
-fn place_label(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, bool) {
-    let turned = x > LABEL_FLIP_AT;
+fn place_label(occupied: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, bool) {
+    let is_flipped = x > LABEL_FLIP_AT;
     let letters = i64::try_from(letters).unwrap_or(i64::MAX / 100);
     let mut fits_on = [false; 2];
-    for (((taken, letter), mark), fits) in
-        taken.iter_mut().zip(LABEL_LETTER_WIDTH).zip(LABEL_MARK_WIDTH).zip(&mut fits_on)
+    for (((occupied, letter), mark), fits) in
+        occupied.iter_mut().zip(LABEL_LETTER_WIDTH).zip(LABEL_MARK_WIDTH).zip(&mut fits_on)
     {
         let width = letters.saturating_mul(letter).saturating_add(mark);
-        let (from, to) = if turned { (x - width, x + mark / 2) } else { (x - mark / 2, x + width) };
-        *fits = from >= *taken - mark / 2 && to <= 1020;
+        let (from, to) = if is_flipped { (x - width, x + mark / 2) } else { (x - mark / 2, x + width) };
+        *fits = from >= *occupied - mark / 2 && to <= 1020;
         // The mark is shown in any case.
-        *taken = (*taken).max(if *fits { to } else { x + mark / 2 });
+        *occupied = (*occupied).max(if *fits { to } else { x + mark / 2 });
     }
     match fits_on {
-        [_, true] => (Some("tag"), turned),
-        [true, false] => (Some("tag wide"), turned),
-        [false, false] => (None, turned),
+        [_, true] => (Some("tag"), is_flipped),
+        [true, false] => (Some("tag wide"), is_flipped),
+        [false, false] => (None, is_flipped),
     }
 }
 
-/// Builds the table of a chart, merging points so that there are at most `most` rows.
+/// Builds the table of a chart, merging points so that there are at most `max_rows` rows.
 fn table(
     chart: &LatencyChart,
     lines: &[(String, &'static str, Vec<Option<u32>>)],
-    most: usize,
+    max_rows: usize,
     locale: PageLocale,
 ) -> Vec<(FormattedTime, Vec<String>)> {
-    let parts = chart.buckets();
-    let step = parts.div_ceil(most.max(1)).max(1);
-    let width = chart.to.since(chart.from) / i64::try_from(parts.max(1)).unwrap_or(i64::MAX);
+    let point_count = chart.buckets();
+    let step = point_count.div_ceil(max_rows.max(1)).max(1);
+    let width = chart.to.since(chart.from) / i64::try_from(point_count.max(1)).unwrap_or(i64::MAX);
     let is_short = chart.to.since(chart.from) <= 2 * DAY;
-    let mean = |parts: &[Option<u32>]| {
-        let seen: Vec<u64> = parts.iter().filter_map(|part| part.map(u64::from)).collect();
-        let mean = seen.iter().sum::<u64>().checked_div(seen.len() as u64);
+    let mean = |points: &[Option<u32>]| {
+        let values: Vec<u64> = points.iter().filter_map(|point| point.map(u64::from)).collect();
+        let mean = values.iter().sum::<u64>().checked_div(values.len() as u64);
         mean.and_then(|mean| u32::try_from(mean).ok())
     };
     let row = |at: usize| {
-        let begin: Timestamp = chart.from + width * i64::try_from(at).unwrap_or(0);
-        let value = |(_, _, parts): &(String, &str, Vec<Option<u32>>)| {
-            let end = parts.len().min(at + step);
-            let part = parts.get(at..end).and_then(mean);
-            part.map_or_else(
+        let start: Timestamp = chart.from + width * i64::try_from(at).unwrap_or(0);
+        let value = |(_, _, points): &(String, &str, Vec<Option<u32>>)| {
+            let end = points.len().min(at + step);
+            let point = points.get(at..end).and_then(mean);
+            point.map_or_else(
                 || locale.messages.no_data.to_owned(),
-                |part| format::format_milliseconds(part, locale.messages),
+                |point| format::format_milliseconds(point, locale.messages),
             )
         };
         let text = if is_short {
-            format::format_pattern(begin, locale.zone, "%H:%M")
+            format::format_pattern(start, locale.zone, "%H:%M")
         } else {
-            format::format_date_time(begin, locale, "%H:%M")
+            format::format_date_time(start, locale, "%H:%M")
         };
-        let moment = FormattedTime { iso: begin.to_string(), text };
-        (moment, lines.iter().map(value).collect())
+        let time = FormattedTime { iso: start.to_string(), text };
+        (time, lines.iter().map(value).collect())
     };
-    (0..parts).step_by(step).map(row).collect()
+    (0..point_count).step_by(step).map(row).collect()
 }
 
 /// SVG paths of a line, interrupted where data is missing, and of the area below it.
-fn path(parts: &[Option<u32>], y: impl Fn(u32) -> f64) -> (String, String) {
-    let step = WIDTH / parts.len().max(1) as f64;
+fn path(points: &[Option<u32>], y: impl Fn(u32) -> f64) -> (String, String) {
+    let step = WIDTH / points.len().max(1) as f64;
     let (mut line, mut area) = (String::new(), String::new());
-    let mut begun: Option<f64> = None;
+    let mut segment_start: Option<f64> = None;
     let mut end = 0.0;
-    for (at, part) in parts.iter().enumerate() {
+    for (at, point) in points.iter().enumerate() {
         let x = (at as f64 + 0.5) * step;
         // Writing to a string does not fail.
-        match part {
+        match point {
             Some(value) => {
                 let height = coordinate(y(*value));
-                let (x_text, lead) = (coordinate(x), if begun.is_some() { 'L' } else { 'M' });
-                let _ = write!(line, "{lead}{x_text} {height}");
-                if begun.is_none() {
-                    begun = Some(x);
+                let (x_text, command) = (coordinate(x), if segment_start.is_some() { 'L' } else { 'M' });
+                let _ = write!(line, "{command}{x_text} {height}");
+                if segment_start.is_none() {
+                    segment_start = Some(x);
                     let _ = write!(area, "M{x_text} {HEIGHT}");
                 }
                 let _ = write!(area, "L{x_text} {height}");
                 end = x;
             }
             None => {
-                if let Some(start) = begun.take() {
+                if let Some(start) = segment_start.take() {
                     close_segment(&mut line, &mut area, start, end);
                 }
             }
         }
     }
-    if let Some(start) = begun {
+    if let Some(start) = segment_start {
         close_segment(&mut line, &mut area, start, end);
     }
     (line, area)
@@ -315,32 +316,32 @@ fn close_segment(line: &mut String, area: &mut String, start: f64, end: f64) {
     let _ = write!(area, "V{HEIGHT}z");
 }
 
-fn value_summary(parts: &[Option<u32>], messages: &PageMessages) -> String {
-    let mut seen: Vec<u32> = parts.iter().filter_map(|part| *part).collect();
-    seen.sort_unstable();
-    match (seen.first(), seen.get(seen.len() / 2), seen.last()) {
-        (Some(least), _, Some(most)) if least == most => format::format_milliseconds(*most, messages),
-        (Some(least), Some(middle), Some(most)) => {
-            let (most, middle) =
-                (format::format_milliseconds(*most, messages), format::format_milliseconds(*middle, messages));
-            fill(messages.figures, &[&least.to_string(), &most, &middle])
+fn value_summary(points: &[Option<u32>], messages: &PageMessages) -> String {
+    let mut values: Vec<u32> = points.iter().filter_map(|point| *point).collect();
+    values.sort_unstable();
+    match (values.first(), values.get(values.len() / 2), values.last()) {
+        (Some(min), _, Some(max)) if min == max => format::format_milliseconds(*max, messages),
+        (Some(min), Some(median), Some(max)) => {
+            let (max, median) =
+                (format::format_milliseconds(*max, messages), format::format_milliseconds(*median, messages));
+            fill(messages.figures, &[&min.to_string(), &max, &median])
         }
         _ => messages.no_data.to_owned(),
     }
 }
 
 /// Next round number, so that the scale's marks are whole numbers.
-fn round_up(most: u32) -> u32 {
+fn round_up(max_value: u32) -> u32 {
     let mut unit = 10_u32;
     loop {
         for step in [1, 2, 3, 4, 5, 6, 8] {
             let top = unit.saturating_mul(step);
-            if top >= most && top % 2 == 0 {
+            if top >= max_value && top % 2 == 0 {
                 return top;
             }
         }
         if unit >= 100_000_000 {
-            return most.max(1);
+            return max_value.max(1);
         }
         unit *= 10;
     }

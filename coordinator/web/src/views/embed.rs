@@ -23,7 +23,7 @@ const MAX_MONITORS: usize = 30;
 pub(crate) fn widget_script(language: Language) -> String {
     let messages = page_messages::messages(language);
     let impact = |impact| messages.locale().impact(impact);
-    let words = json!({
+    let texts = json!({
         "lang": language.tag(),
         "label": messages.widget_label,
         "see": messages.widget_see,
@@ -35,7 +35,7 @@ pub(crate) fn widget_script(language: Language) -> String {
         "maintenance": messages.kind_running,
         "unknown": messages.state_no_data,
     });
-    assets::WIDGET.replacen("WORDS", &words.to_string(), 1)
+    assets::WIDGET.replacen("WORDS", &texts.to_string(), 1)
 }
 
 /// Compact page for an iframe.
@@ -53,7 +53,7 @@ pub(crate) struct EmbedPage {
     address: String,
     base: String,
     noindex: bool,
-    written: FormattedTime,
+    rendered_at: FormattedTime,
 }
 
 impl EmbedPage {
@@ -70,7 +70,9 @@ impl EmbedPage {
             theme: Some(theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
             name: page_view.page.name.clone(),
             headline: Headline::of(page_view),
-            open: open.map(|notice| IncidentCard::of(notice, address, locale, page_view.now, true)).collect(),
+            open: open
+                .map(|incident_view| IncidentCard::of(incident_view, address, locale, page_view.now, true))
+                .collect(),
             rows: page_view
                 .monitors
                 .iter()
@@ -81,7 +83,7 @@ impl EmbedPage {
             address: address.to_owned(),
             base: base.to_owned(),
             noindex: page_view.page.private || page_view.page.password_hash.is_some(),
-            written: format::format_time(page_view.now, locale),
+            rendered_at: format::format_time(page_view.now, locale),
         }
     }
 }
@@ -89,32 +91,32 @@ impl EmbedPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::feeds::tests::{NASTY, saying};
+    use crate::views::feeds::tests::{HOSTILE_TEXTS, page_with_text};
     use crate::views::render;
 
     #[test]
-    fn a_frame_has_all_texts_and_none_becomes_markup() {
-        for text in NASTY {
-            let page_view = saying(text);
-            let drawn = render(&EmbedPage::new(&page_view, "/p/northwind", "https://x.example", Theme::Dark)).unwrap();
-            let drawn = String::from_utf8(drawn).unwrap();
-            assert!(drawn.contains("data-theme=\"dark\"") && drawn.contains(">Down from Asia<"), "{drawn}");
+    fn the_embedded_page_shows_all_texts_escaped() {
+        for text in HOSTILE_TEXTS {
+            let page_view = page_with_text(text);
+            let html = render(&EmbedPage::new(&page_view, "/p/northwind", "https://x.example", Theme::Dark)).unwrap();
+            let html = String::from_utf8(html).unwrap();
+            assert!(html.contains("data-theme=\"dark\"") && html.contains(">Down from Asia<"), "{html}");
             for expected in ["<h2>", "Checked from ", "<use href=\"#i-part\"/>", "data-f=\"ago\""] {
-                assert!(drawn.contains(expected), "{expected}: {drawn}");
+                assert!(html.contains(expected), "{expected}: {html}");
             }
             // The browser refreshes the frame only without JavaScript.
-            let (before, after) = drawn.split_once("<noscript>").unwrap();
-            let without = after.split_once("</noscript>").unwrap().0;
-            assert!(without.contains("http-equiv=\"refresh\"") && !before.contains("http-equiv"), "{drawn}");
-            assert_eq!((drawn.matches("http-equiv").count(), drawn.matches("<script").count()), (1, 1));
+            let (before, after) = html.split_once("<noscript>").unwrap();
+            let noscript = after.split_once("</noscript>").unwrap().0;
+            assert!(noscript.contains("http-equiv=\"refresh\"") && !before.contains("http-equiv"), "{html}");
+            assert_eq!((html.matches("http-equiv").count(), html.matches("<script").count()), (1, 1));
             for markup in ["<b>", "<script>", " style=", "<!ENTITY"] {
-                assert!(!drawn.contains(markup), "{markup}: {drawn}");
+                assert!(!html.contains(markup), "{markup}: {html}");
             }
         }
     }
 
     #[test]
-    fn the_script_is_small_and_keeps_nothing() {
+    fn the_widget_script_is_small_and_stores_nothing() {
         for language in Language::ALL {
             let script = widget_script(language);
             assert!(script.len() < 5 * 1024 + 512, "{}", script.len());

@@ -31,9 +31,9 @@ pub(crate) struct EmbedSnippetsPage {
     address: String,
     /// Alternative text of a badge.
     label: String,
-    in_markdown: String,
-    in_html: String,
-    framed: String,
+    badge_markdown: String,
+    badge_html: String,
+    iframe: String,
     widget: String,
     /// Paths and names of services.
     services: Vec<(String, String)>,
@@ -50,13 +50,14 @@ impl EmbedSnippetsPage {
     ) -> Self {
         let messages = messages(page.language);
         let label = fill(messages.feed_title, &[&page.name]);
-        let quoted = escape_attribute(&label);
+        let attribute_text = escape_attribute(&label);
         Self {
             frame: PageFrame::new(page, root, messages.embed, now),
-            in_markdown: format!("[![{}]({address}/badge.svg)]({address})", escape_line(&label)),
-            in_html: format!("<a href=\"{address}\"><img src=\"{address}/badge.svg\" alt=\"{quoted}\"></a>"),
-            framed: format!(
-                "<iframe src=\"{address}/embed\" title=\"{quoted}\" width=\"100%\" height=\"420\" loading=\"lazy\"></iframe>"
+            badge_markdown: format!("[![{}]({address}/badge.svg)]({address})", escape_line(&label)),
+            badge_html: format!("<a href=\"{address}\"><img src=\"{address}/badge.svg\" alt=\"{attribute_text}\"></a>"),
+            iframe: format!(
+                "<iframe src=\"{address}/embed\" title=\"{attribute_text}\" width=\"100%\" height=\"420\" \
+                 loading=\"lazy\"></iframe>"
             ),
             widget: format!("<script src=\"{address}/widget.js\" async></script>"),
             address: address.to_owned(),
@@ -79,17 +80,17 @@ fn escape_attribute(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::feeds::tests::NASTY;
+    use crate::views::feeds::tests::HOSTILE_TEXTS;
     use crate::views::render;
     use crate::views::tests::{ADDRESS, NOW, page};
 
-    fn drawn(page: &Page, monitors: &[(MonitorId, String)]) -> String {
+    fn rendered(page: &Page, monitors: &[(MonitorId, String)]) -> String {
         String::from_utf8(render(&EmbedSnippetsPage::new((page, "/p/x"), ADDRESS, monitors, NOW)).unwrap()).unwrap()
     }
 
     #[test]
-    fn every_snippet_has_whole_addresses_and_a_look_at_what_it_gives() {
-        let text = drawn(&page(), &[(MonitorId::from_u128(3), "Payments API".to_owned())]);
+    fn every_snippet_has_absolute_urls_and_a_preview() {
+        let text = rendered(&page(), &[(MonitorId::from_u128(3), "Payments API".to_owned())]);
         for expected in [
             "<img src=\"/p/x/badge.svg\"",
             "<img src=\"/p/x/badge.svg?style=for-the-badge\"",
@@ -103,19 +104,19 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
-        assert!(!drawn(&page(), &[]).contains("/monitors/"), "no service section without services");
+        assert!(!rendered(&page(), &[]).contains("/monitors/"), "no service section without services");
     }
 
     #[test]
-    fn names_are_text_on_the_page_and_in_what_is_copied() {
-        for name in NASTY {
-            let named = Page { name: (*name).to_owned(), ..page() };
-            let text = drawn(&named, &[(MonitorId::from_u128(1), (*name).to_owned())]);
+    fn names_are_escaped_on_the_page_and_in_snippets() {
+        for name in HOSTILE_TEXTS {
+            let named_page = Page { name: (*name).to_owned(), ..page() };
+            let text = rendered(&named_page, &[(MonitorId::from_u128(1), (*name).to_owned())]);
             for markup in ["<b>", "<script>", " style=", "<!ENTITY"] {
                 assert!(!text.contains(markup), "{markup}: {text}");
             }
-            let snippets = EmbedSnippetsPage::new((&named, "/p/x"), ADDRESS, &[], NOW);
-            let (_, rest) = snippets.in_html.split_once(" alt=\"").unwrap();
+            let snippets = EmbedSnippetsPage::new((&named_page, "/p/x"), ADDRESS, &[], NOW);
+            let (_, rest) = snippets.badge_html.split_once(" alt=\"").unwrap();
             let (value, end) = rest.split_once('"').unwrap();
             assert_eq!(end, "></a>", "{value}");
             assert!(!value.contains(['<', '>']), "{value}");
@@ -123,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_not_open_to_everybody_offers_nothing_that_others_could_not_see() {
-        let text = drawn(&Page { private: true, ..page() }, &[(MonitorId::from_u128(1), "Till".to_owned())]);
+    fn a_private_page_offers_no_embeds() {
+        let text = rendered(&Page { private: true, ..page() }, &[(MonitorId::from_u128(1), "Till".to_owned())]);
         assert!(text.contains("This page is not public") && text.contains("/p/x/subscribe#programs"), "{text}");
         assert!(!text.contains("<iframe") && !text.contains("badge.svg"), "{text}");
     }

@@ -42,7 +42,7 @@ pub(crate) struct PageFrame {
     /// Link preview and canonical URL; `None` for pages that aren't shared.
     pub share: Option<LinkPreview>,
     /// Time of rendering.
-    pub written: FormattedTime,
+    pub rendered_at: FormattedTime,
     /// Texts in the page's language.
     pub t: &'static PageMessages,
 }
@@ -67,7 +67,7 @@ impl PageFrame {
             logo: page.branding.logo.map(|it| format!("{root}/logo/{}", it.hex())),
             icon: page.branding.favicon.map(|it| (format!("{root}/favicon/{}", it.hex()), it.kind.media())),
             share: None,
-            written: format::format_time(now, locale),
+            rendered_at: format::format_time(now, locale),
             t: locale.messages,
         }
     }
@@ -80,7 +80,7 @@ impl PageFrame {
     /// Zones of times and days: the visitor's zone for times, which the script fills in, and the page's for
     /// days.
     pub(super) fn time_zone_note(&self) -> String {
-        fill(self.t.times_own, &["{0}", self.zone])
+        fill(self.t.times_local, &["{0}", self.zone])
     }
 
     /// Fills one value into a text.
@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn a_document_is_compared_without_its_time_of_rendering() {
-        let written = |text: &str, at: &str| {
+        let compared = |text: &str, at: &str| {
             without_timestamp(format!("<p>{text}</p><time id=\"written\" datetime=\"{at}\">{at}</time>.").as_bytes())
         };
-        assert_eq!(written("up", "12:46"), written("up", "12:47"));
-        assert_ne!(written("up", "12:46"), written("down", "12:46"));
-        let bare = b"<time>12:46</time>";
-        assert_eq!(without_timestamp(bare), bare);
+        assert_eq!(compared("up", "12:46"), compared("up", "12:47"));
+        assert_ne!(compared("up", "12:46"), compared("down", "12:46"));
+        let plain = b"<time>12:46</time>";
+        assert_eq!(without_timestamp(plain), plain);
     }
 }

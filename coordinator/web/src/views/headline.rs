@@ -40,7 +40,7 @@ impl Headline {
         let lead = match (&checked, &regions) {
             (Some(_), _) if is_stale => format!("{} ", messages.last_checked),
             (Some(_), Some(regions)) => fill(messages.checked_from, &[regions]) + messages.locale().comma(),
-            (Some(_), None) => format!("{} ", messages.last_data),
+            (Some(_), None) => format!("{} ", messages.last_data_received),
             (None, _) if is_stale => String::new(),
             (None, _) => messages.nothing_checked.to_owned(),
         };
@@ -48,8 +48,8 @@ impl Headline {
             let (title, text) = (messages.stale_title.to_owned(), messages.stale_text.to_owned());
             return Self { class: "none", title, text, regions, lead, checked };
         }
-        let HeadlineBasis { quoted, whole } = HeadlineBasis::of(page_view);
-        let class = match whole {
+        let HeadlineBasis { quoted, status } = HeadlineBasis::of(page_view);
+        let class = match status {
             HeadlineStatus::MostlyUnknown | HeadlineStatus::Known(Indicator::Unknown) => "none",
             HeadlineStatus::Known(Indicator::Operational) => "up",
             HeadlineStatus::Known(Indicator::Degraded) => "slow",
@@ -57,7 +57,7 @@ impl Headline {
             HeadlineStatus::Known(Indicator::Major) => "down",
             HeadlineStatus::Known(Indicator::Maintenance) => "maint",
         };
-        let (title, text) = (title(page_view, quoted, whole, messages), text(page_view, quoted, whole, messages));
+        let (title, text) = (title(page_view, quoted, status, messages), text(page_view, quoted, status, messages));
         Self { class, title, text, regions, lead, checked }
     }
 }
@@ -75,21 +75,21 @@ pub(super) enum HeadlineStatus {
 impl HeadlineStatus {
     /// Returns the overall status of a page.
     pub(super) fn of(page_view: &PageView) -> Self {
-        HeadlineBasis::of(page_view).whole
+        HeadlineBasis::of(page_view).status
     }
 
     /// Overall status by the indicator, if no incident overrides the monitors.
     fn from_indicator(indicator: Indicator, page_view: &PageView) -> Self {
-        let is_watched = |view: &&MonitorView| !view.monitor.paused && !view.in_maintenance;
-        let watched = page_view.monitors.iter().filter(is_watched).count();
-        let down = page_view.with_status(MonitorStatus::Down).filter(is_watched).count();
-        let is_partly = |view: &MonitorView| view.state.down_from.is_some();
-        let are_partly = down > 0 && page_view.with_status(MonitorStatus::Down).filter(is_watched).all(is_partly);
+        let is_active = |view: &&MonitorView| !view.monitor.paused && !view.in_maintenance;
+        let active = page_view.monitors.iter().filter(is_active).count();
+        let down = page_view.with_status(MonitorStatus::Down).filter(is_active).count();
+        let is_partial = |view: &MonitorView| view.state.down_from.is_some();
+        let all_partial = down > 0 && page_view.with_status(MonitorStatus::Down).filter(is_active).all(is_partial);
         match indicator {
             // Monitors down from some regions are up from others.
-            Indicator::Major if are_partly => Self::Known(Indicator::Partial),
-            Indicator::Partial if down == watched && !are_partly => Self::Known(Indicator::Major),
-            Indicator::Operational if watched > 0 && unknown_count(page_view) * 2 >= watched => Self::MostlyUnknown,
+            Indicator::Major if all_partial => Self::Known(Indicator::Partial),
+            Indicator::Partial if down == active && !all_partial => Self::Known(Indicator::Major),
+            Indicator::Operational if active > 0 && unknown_count(page_view) * 2 >= active => Self::MostlyUnknown,
             other => Self::Known(other),
         }
     }
@@ -100,30 +100,34 @@ impl HeadlineStatus {
 struct HeadlineBasis<'a> {
     /// Open incident whose title is shown; `None` if the monitors decide.
     quoted: Option<&'a IncidentView>,
-    whole: HeadlineStatus,
+    status: HeadlineStatus,
 }
 
 impl<'a> HeadlineBasis<'a> {
     fn of(page_view: &'a PageView) -> Self {
-        let seen = monitors_indicator(page_view);
-        let claims = page_view.incidents.iter().map(|notice| HeadlineCandidate::of(&notice.incident, &notice.monitors));
-        let quoted = headline::quoted_incident(claims, seen);
+        let from_monitors = monitors_indicator(page_view);
+        let candidates = page_view
+            .incidents
+            .iter()
+            .map(|incident_view| HeadlineCandidate::of(&incident_view.incident, &incident_view.monitors));
+        let quoted = headline::quoted_incident(candidates, from_monitors);
         let quoted = quoted.and_then(|at| page_view.incidents.get(at));
-        let is_reported = page_view.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
-        let whole = match quoted {
-            Some(notice) => HeadlineStatus::Known(Indicator::of(Some(notice.incident.impact), [], false)),
+        let is_reported = page_view.incidents.iter().any(|incident_view| incident_view.incident.impact > Impact::None);
+        let status = match quoted {
+            Some(incident_view) => HeadlineStatus::Known(Indicator::of(Some(incident_view.incident.impact), [], false)),
             // The indicator comes from an incident that only repeats which monitors are down.
-            None if is_reported => HeadlineStatus::from_indicator(seen, page_view),
+            None if is_reported => HeadlineStatus::from_indicator(from_monitors, page_view),
             None => HeadlineStatus::from_indicator(page_view.indicator, page_view),
         };
-        Self { quoted, whole }
+        Self { quoted, status }
     }
 }
 
 /// Indicator of monitors and maintenance windows, without incidents.
 fn monitors_indicator(page_view: &PageView) -> Indicator {
     let statuses = page_view.monitors.iter().filter(|view| !view.in_maintenance).map(|view| view.state.status);
-    let mut windows = page_view.maintenance.iter().filter_map(|notice| MaintenanceWindow::of(&notice.incident));
+    let mut windows =
+        page_view.maintenance.iter().filter_map(|incident_view| MaintenanceWindow::of(&incident_view.incident));
     Indicator::of(None, statuses, windows.any(|window| window.span.contains(page_view.now)))
 }
 
@@ -140,13 +144,13 @@ fn active_count(page_view: &PageView) -> usize {
 fn title(
     page_view: &PageView,
     quoted: Option<&IncidentView>,
-    whole: HeadlineStatus,
+    status: HeadlineStatus,
     messages: &PageMessages,
 ) -> String {
     if let Some(quoted) = quoted {
         return quoted.incident.title.clone();
     }
-    let named = match whole {
+    let names = match status {
         HeadlineStatus::Known(Indicator::Partial) => affected_names(page_view, MonitorStatus::Down, messages),
         HeadlineStatus::Known(Indicator::Degraded) => affected_names(page_view, MonitorStatus::Slow, messages),
         HeadlineStatus::Known(Indicator::Major) if active_count(page_view) == 1 => {
@@ -154,7 +158,7 @@ fn title(
         }
         HeadlineStatus::Known(_) | HeadlineStatus::MostlyUnknown => None,
     };
-    let all = match whole {
+    let default_title = match status {
         HeadlineStatus::MostlyUnknown => messages.known_operational,
         HeadlineStatus::Known(Indicator::Unknown) => messages.all_unknown,
         // "All" is not claimed if a monitor has no data.
@@ -165,43 +169,49 @@ fn title(
         HeadlineStatus::Known(Indicator::Major) => messages.all_down,
         HeadlineStatus::Known(Indicator::Maintenance) => messages.in_maintenance_now,
     };
-    named.unwrap_or_else(|| all.to_owned())
+    names.unwrap_or_else(|| default_title.to_owned())
 }
 
 /// Names the monitors that are down, or slow, if they are few.
 fn affected_names(page_view: &PageView, status: MonitorStatus, messages: &PageMessages) -> Option<String> {
     let is_down = status == MonitorStatus::Down;
-    let (is, are, many) = if is_down {
+    let (singular, pair, several) = if is_down {
         (messages.is_down, messages.are_down, messages.many_down)
     } else {
         (messages.is_slow, messages.are_slow, messages.many_slow)
     };
-    let found: Vec<_> = page_view.with_status(status).collect();
-    match found.as_slice() {
+    let affected: Vec<_> = page_view.with_status(status).collect();
+    match affected.as_slice() {
         [] => None,
         [one] => {
-            let (from, is_from) = if is_down {
+            let (from, singular_from) = if is_down {
                 (one.state.down_from, messages.is_down_from)
             } else {
                 (one.state.slow_from, messages.is_slow_from)
             };
             Some(match from {
-                Some(from) => fill(is_from, &[&one.monitor.name, &messages.locale().regions(from)]),
-                None => fill(is, &[&one.monitor.name]),
+                Some(from) => fill(singular_from, &[&one.monitor.name, &messages.locale().regions(from)]),
+                None => fill(singular, &[&one.monitor.name]),
             })
         }
-        [one, other] => Some(fill(are, &[&one.monitor.name, &other.monitor.name])),
-        more => Some(fill(many, &[&more.len().to_string(), &active_count(page_view).to_string()])),
+        [one, other] => Some(fill(pair, &[&one.monitor.name, &other.monitor.name])),
+        more => Some(fill(several, &[&more.len().to_string(), &active_count(page_view).to_string()])),
     }
 }
 
 /// Status of the monitors that the title doesn't cover.
-fn text(page_view: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStatus, messages: &PageMessages) -> String {
+fn text(
+    page_view: &PageView,
+    quoted: Option<&IncidentView>,
+    status: HeadlineStatus,
+    messages: &PageMessages,
+) -> String {
     let count = |status| page_view.with_status(status).count();
-    let is_reported =
-        |view: &MonitorView| quoted.is_some_and(|notice| notice.monitors.iter().any(|(id, ..)| *id == view.monitor.id));
+    let is_reported = |view: &MonitorView| {
+        quoted.is_some_and(|incident_view| incident_view.monitors.iter().any(|(id, ..)| *id == view.monitor.id))
+    };
     let (down, slow, unknown) = (count(MonitorStatus::Down), count(MonitorStatus::Slow), unknown_count(page_view));
-    let is_maintained = page_view.monitors.iter().any(|view| view.in_maintenance);
+    let has_maintenance = page_view.monitors.iter().any(|view| view.in_maintenance);
     let mut sentences = Vec::new();
     if quoted.is_some() {
         // The title is that of an incident and doesn't name other monitors that are down.
@@ -217,8 +227,8 @@ fn text(page_view: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStat
             more => sentences.push(fill(messages.others_down, &[&more.len().to_string()])),
         }
     }
-    match whole {
-        HeadlineStatus::Known(Indicator::Operational) | HeadlineStatus::MostlyUnknown if is_maintained => {
+    match status {
+        HeadlineStatus::Known(Indicator::Operational) | HeadlineStatus::MostlyUnknown if has_maintenance => {
             sentences.push(messages.in_maintenance_now.to_owned());
         }
         HeadlineStatus::Known(Indicator::Maintenance) => {
@@ -229,7 +239,7 @@ fn text(page_view: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStat
                 .map(|it| it.incident.title.clone())
                 .collect();
             if !names.is_empty() {
-                sentences.push(fill(messages.names_under_way, &[&messages.locale().list(&names)]));
+                sentences.push(fill(messages.windows_in_progress, &[&messages.locale().list(&names)]));
             }
         }
         HeadlineStatus::Known(Indicator::Partial | Indicator::Degraded) => {
@@ -240,10 +250,14 @@ fn text(page_view: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStat
                 let regions = from.iter().flat_map(|regions| regions.iter()).collect();
                 sentences.push(fill(messages.state_down_from, &[&messages.locale().regions(regions)]));
             }
-            let slower = page_view.with_status(MonitorStatus::Slow).filter(|view| !is_reported(view)).count();
-            if (down > 0 || quoted.is_some()) && slower > 0 {
-                sentences.push(messages.locale().plural(slower as u64, messages.more_is_slow, messages.more_are_slow));
-            } else if down + slow < active_count(page_view) && unknown == 0 && !is_maintained {
+            let slow_count = page_view.with_status(MonitorStatus::Slow).filter(|view| !is_reported(view)).count();
+            if (down > 0 || quoted.is_some()) && slow_count > 0 {
+                sentences.push(messages.locale().plural(
+                    slow_count as u64,
+                    messages.more_is_slow,
+                    messages.more_are_slow,
+                ));
+            } else if down + slow < active_count(page_view) && unknown == 0 && !has_maintenance {
                 sentences.push(messages.others_working.to_owned());
             }
         }
@@ -253,8 +267,8 @@ fn text(page_view: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStat
     if unknown > 0 && unknown < active_count(page_view) {
         sentences.push(messages.locale().plural(unknown as u64, messages.has_no_data, messages.have_no_data));
     }
-    let ended: Vec<String> = sentences.into_iter().map(|text| text + messages.sentence_end).collect();
-    ended.join(" ")
+    let terminated: Vec<String> = sentences.into_iter().map(|text| text + messages.sentence_end).collect();
+    terminated.join(" ")
 }
 
 #[cfg(test)]

@@ -66,63 +66,69 @@ pub(crate) struct CardUpdate {
     pub body: Markup,
 }
 
-/// Stage of an incident or window.
+/// Phase of an incident or window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CardStage {
+enum CardPhase {
     Planned,
-    UnderWay,
-    Over,
+    InProgress,
+    Closed,
 }
 
-impl CardStage {
-    /// Returns the stage; an incident is never planned.
+impl CardPhase {
+    /// Returns the phase; an incident is never planned.
     fn of(incident: &Incident, now: Timestamp) -> Self {
         match incident.kind {
-            _ if !incident.is_open() => Self::Over,
+            _ if !incident.is_open() => Self::Closed,
             IncidentKind::Maintenance if !is_in_progress(incident, now) => Self::Planned,
-            IncidentKind::Maintenance | IncidentKind::Incident => Self::UnderWay,
+            IncidentKind::Maintenance | IncidentKind::Incident => Self::InProgress,
         }
     }
 }
 
 impl IncidentCard {
     /// Builds a card; `short` limits it to the newest updates.
-    pub(crate) fn of(notice: &IncidentView, root: &str, locale: PageLocale, now: Timestamp, short: bool) -> Self {
-        let (incident, words) = (&notice.incident, locale.messages);
+    pub(crate) fn of(
+        incident_view: &IncidentView,
+        root: &str,
+        locale: PageLocale,
+        now: Timestamp,
+        short: bool,
+    ) -> Self {
+        let (incident, messages) = (&incident_view.incident, locale.messages);
         let is_window = incident.kind == IncidentKind::Maintenance;
-        let stage = CardStage::of(incident, now);
+        let phase = CardPhase::of(incident, now);
         let (start, end) = (incident.planned_start(), end_of(incident));
         let limit = if short { MAX_UPDATES } else { usize::MAX };
-        let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
-        let from = match stage {
-            CardStage::Planned => (format::format_planned(start, locale), "w"),
-            CardStage::UnderWay | CardStage::Over => (format::format_time(start, locale), "t"),
+        let names: Vec<String> = incident_view.monitors.iter().map(|(_, name, _)| name.clone()).collect();
+        let from = match phase {
+            CardPhase::Planned => (format::format_planned(start, locale), "w"),
+            CardPhase::InProgress | CardPhase::Closed => (format::format_time(start, locale), "t"),
         };
-        let awaited = match stage {
-            CardStage::Planned => Some((from.0.clone(), None)),
-            CardStage::UnderWay => end.map(|end| (format::format_time(end, locale), Some(words.ends_in))),
-            CardStage::Over => None,
+        let countdown = match phase {
+            CardPhase::Planned => Some((from.0.clone(), None)),
+            CardPhase::InProgress => end.map(|end| (format::format_time(end, locale), Some(messages.ends_in))),
+            CardPhase::Closed => None,
         };
         Self {
             class: class(incident),
             path: format!("{root}/incidents/{}", incident.id),
             title: incident.title.clone(),
-            kind: kind(incident, stage, words),
-            past_severity: if stage == CardStage::Over { past_severity(incident, words) } else { None },
+            kind: kind(incident, phase, messages),
+            past_severity: if phase == CardPhase::Closed { past_severity(incident, messages) } else { None },
             from,
             to: end.map(|end| end_time(start, end, locale)),
-            countdown: awaited,
-            length: words.locale().duration(end.unwrap_or(now).since(start)),
-            repeats: notice.repeats.filter(|_| stage != CardStage::Over).map(|every| repeats(every, words)),
-            is_over: stage == CardStage::Over,
+            countdown,
+            length: messages.locale().duration(end.unwrap_or(now).since(start)),
+            repeats: incident_view.repeats.filter(|_| phase != CardPhase::Closed).map(|every| repeats(every, messages)),
+            is_over: phase == CardPhase::Closed,
             is_window,
-            monitors: words.locale().list(&names),
+            monitors: messages.locale().list(&names),
             automatic: incident.automatic,
-            time_change: if is_window { time_change(incident, stage, locale) } else { None },
+            time_change: if is_window { time_change(incident, phase, locale) } else { None },
             updates: incident.updates.iter().rev().take(limit).map(|it| card_update(incident, it, locale)).collect(),
-            more: incident.updates.len().saturating_sub(limit) + notice.omitted_updates,
+            more: incident.updates.len().saturating_sub(limit) + incident_view.omitted_updates,
             postmortem: incident.postmortem.as_deref().filter(|_| !short).map(|text| {
-                markdown::render_article(text, &[words.postmortem, in_english().postmortem, &incident.title])
+                markdown::render_article(text, &[messages.postmortem, in_english().postmortem, &incident.title])
             }),
         }
     }
@@ -130,8 +136,9 @@ impl IncidentCard {
 
 /// Actual or planned end, also of a window that was cancelled before it began.
 fn end_of(incident: &Incident) -> Option<Timestamp> {
-    let ended = incident.resolved_at.filter(|at| incident.kind == IncidentKind::Incident || *at > incident.started_at);
-    ended.or(incident.ends_at)
+    let ended_at =
+        incident.resolved_at.filter(|at| incident.kind == IncidentKind::Incident || *at > incident.started_at);
+    ended_at.or(incident.ends_at)
 }
 
 fn end_time(from: Timestamp, to: Timestamp, locale: PageLocale) -> (FormattedTime, &'static str) {
@@ -144,22 +151,23 @@ fn end_time(from: Timestamp, to: Timestamp, locale: PageLocale) -> (FormattedTim
 }
 
 /// State change of a window by time alone that no update reports: it has begun, or is over.
-fn time_change(incident: &Incident, stage: CardStage, locale: PageLocale) -> Option<CardUpdate> {
-    let words = locale.messages;
-    let is_said = incident.updates.iter().any(|update| update.status == IncidentStatus::Completed.name());
-    let (status, at, line) = match stage {
-        CardStage::Planned => return None,
-        CardStage::UnderWay => (words.under_way, incident.started_at, words.has_begun),
-        CardStage::Over if is_said => return None,
-        CardStage::Over => {
-            let (status, line) = (IncidentStatus::Completed, words.locale().default_message(IncidentStatus::Completed));
-            (words.locale().status(status), end_of(incident)?, line)
+fn time_change(incident: &Incident, phase: CardPhase, locale: PageLocale) -> Option<CardUpdate> {
+    let messages = locale.messages;
+    let is_reported = incident.updates.iter().any(|update| update.status == IncidentStatus::Completed.name());
+    let (status, at, text) = match phase {
+        CardPhase::Planned => return None,
+        CardPhase::InProgress => (messages.in_progress, incident.started_at, messages.has_begun),
+        CardPhase::Closed if is_reported => return None,
+        CardPhase::Closed => {
+            let (status, text) =
+                (IncidentStatus::Completed, messages.locale().default_message(IncidentStatus::Completed));
+            (messages.locale().status(status), end_of(incident)?, text)
         }
     };
     Some(CardUpdate {
         status: status.to_owned(),
         at: format::format_time(at, locale),
-        body: markdown::render_short(line),
+        body: markdown::render_short(text),
     })
 }
 
@@ -168,18 +176,18 @@ fn card_update(
     update: &parallax_core::incident::IncidentUpdate,
     locale: PageLocale,
 ) -> CardUpdate {
-    let words = locale.messages;
-    let status = match IncidentStatus::ALL.into_iter().find(|known| known.name() == update.status) {
-        Some(IncidentStatus::Completed) => words.locale().status_of(incident).to_owned(),
-        Some(known) => words.locale().status(known).to_owned(),
+    let messages = locale.messages;
+    let status_text = match IncidentStatus::ALL.into_iter().find(|status| status.name() == update.status) {
+        Some(IncidentStatus::Completed) => messages.locale().status_of(incident).to_owned(),
+        Some(status) => messages.locale().status(status).to_owned(),
         None => {
-            let mut letters = update.status.chars();
-            let first = letters.next();
-            first.map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+            let mut characters = update.status.chars();
+            let first = characters.next();
+            first.map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
         }
     };
     CardUpdate {
-        status,
+        status: status_text,
         at: format::format_time(update.created_at, locale),
         body: markdown::render_short(&update.body),
     }
@@ -196,31 +204,31 @@ fn class(incident: &Incident) -> &'static str {
     }
 }
 
-fn kind(incident: &Incident, stage: CardStage, words: &'static PageMessages) -> &'static str {
-    match (incident.kind, stage, incident.impact) {
-        (IncidentKind::Maintenance, CardStage::Over, _) if incident.is_cancelled() => words.kind_cancelled,
-        (IncidentKind::Maintenance, CardStage::Over, _) => words.kind_done,
-        (IncidentKind::Maintenance, CardStage::UnderWay, _) => words.kind_running,
-        (IncidentKind::Maintenance, CardStage::Planned, _) => words.kind_planned,
-        (IncidentKind::Incident, CardStage::Over, _) => words.locale().status(IncidentStatus::Resolved),
-        (IncidentKind::Incident, _, Impact::None) => words.kind_notice,
-        (IncidentKind::Incident, _, impact) => words.locale().impact(impact),
+fn kind(incident: &Incident, phase: CardPhase, messages: &'static PageMessages) -> &'static str {
+    match (incident.kind, phase, incident.impact) {
+        (IncidentKind::Maintenance, CardPhase::Closed, _) if incident.is_cancelled() => messages.kind_cancelled,
+        (IncidentKind::Maintenance, CardPhase::Closed, _) => messages.kind_completed,
+        (IncidentKind::Maintenance, CardPhase::InProgress, _) => messages.kind_running,
+        (IncidentKind::Maintenance, CardPhase::Planned, _) => messages.kind_planned,
+        (IncidentKind::Incident, CardPhase::Closed, _) => messages.locale().status(IncidentStatus::Resolved),
+        (IncidentKind::Incident, _, Impact::None) => messages.kind_notice,
+        (IncidentKind::Incident, _, impact) => messages.locale().impact(impact),
     }
 }
 
-fn past_severity(incident: &Incident, words: &'static PageMessages) -> Option<&'static str> {
+fn past_severity(incident: &Incident, messages: &'static PageMessages) -> Option<&'static str> {
     match (incident.kind, incident.impact) {
         (IncidentKind::Maintenance, _) | (IncidentKind::Incident, Impact::None) => None,
-        (IncidentKind::Incident, Impact::Degraded) => Some(words.was_degraded),
-        (IncidentKind::Incident, Impact::Partial) => Some(words.was_partial),
-        (IncidentKind::Incident, Impact::Major) => Some(words.was_major),
+        (IncidentKind::Incident, Impact::Degraded) => Some(messages.was_degraded),
+        (IncidentKind::Incident, Impact::Partial) => Some(messages.was_partial),
+        (IncidentKind::Incident, Impact::Major) => Some(messages.was_major),
     }
 }
 
-fn repeats(every: Frequency, words: &'static PageMessages) -> &'static str {
+fn repeats(every: Frequency, messages: &'static PageMessages) -> &'static str {
     match every {
-        Frequency::Weekly => words.repeats_weekly,
-        Frequency::Monthly | Frequency::MonthlyWeekday => words.repeats_monthly,
+        Frequency::Weekly => messages.repeats_weekly,
+        Frequency::Monthly | Frequency::MonthlyWeekday => messages.repeats_monthly,
     }
 }
 
@@ -231,10 +239,10 @@ mod tests {
 
     use super::*;
     use crate::views::tests::english_locale;
-    use crate::views::tests::{NOW, incident, notice, resolved, window};
+    use crate::views::tests::{NOW, incident, incident_view, resolved, window};
 
     fn card(incident: Incident) -> IncidentCard {
-        IncidentCard::of(&notice(incident), "", english_locale(chrono_tz::Tz::UTC), NOW, true)
+        IncidentCard::of(&incident_view(incident), "", english_locale(chrono_tz::Tz::UTC), NOW, true)
     }
 
     fn planned(from: i64, to: i64) -> Incident {
@@ -247,31 +255,31 @@ mod tests {
         Incident { started_at: NOW + from, ends_at: Some(NOW + to), updates: vec![scheduled], ..window() }
     }
 
-    fn course(card: &IncidentCard) -> Option<(&str, &str, &str)> {
+    fn time_change_of(card: &IncidentCard) -> Option<(&str, &str, &str)> {
         card.time_change.as_ref().map(|change| (change.status.as_str(), change.at.iso.as_str(), change.body.as_str()))
     }
 
     #[test]
-    fn a_window_says_what_has_become_of_it_where_no_update_does() {
+    fn a_window_shows_its_state_change_if_no_update_reports_it() {
         let before = card(planned(2 * DAY, 2 * DAY + HOUR));
-        assert_eq!((before.kind, course(&before)), ("Scheduled maintenance", None));
+        assert_eq!((before.kind, time_change_of(&before)), ("Scheduled maintenance", None));
         assert_eq!(before.countdown, Some((before.from.0.clone(), None)));
-        for begun in [true, false] {
-            let running = card(Incident { has_begun: begun, ..planned(-MINUTE, HOUR) });
+        for has_begun in [true, false] {
+            let running = card(Incident { has_begun, ..planned(-MINUTE, HOUR) });
             assert_eq!(running.kind, "Maintenance in progress");
             let expected = ("In progress", "2026-11-27T12:45:00.000Z", "<p>The maintenance has started.</p>\n");
-            assert_eq!(course(&running), Some(expected));
-            let (end, says) = running.countdown.as_ref().unwrap();
-            assert_eq!((end.iso.as_str(), *says), ("2026-11-27T13:46:00.000Z", Some("ends in {0}")));
+            assert_eq!(time_change_of(&running), Some(expected));
+            let (end, countdown_text) = running.countdown.as_ref().unwrap();
+            assert_eq!((end.iso.as_str(), *countdown_text), ("2026-11-27T13:46:00.000Z", Some("ends in {0}")));
             assert_eq!(running.updates.len(), 1, "the update is unchanged");
         }
         let closed = Incident { status: IncidentStatus::Completed, has_begun: true, ..planned(-2 * HOUR, -HOUR) };
         let by_time = card(Incident { resolved_at: closed.ends_at, ..closed.clone() });
         let expected = ("Completed", "2026-11-27T11:46:00.000Z", "<p>The maintenance has been completed.</p>\n");
-        assert_eq!((course(&by_time), &by_time.countdown), (Some(expected), &None));
+        assert_eq!((time_change_of(&by_time), &by_time.countdown), (Some(expected), &None));
         let mut updated = closed;
         updated.updates.push(IncidentUpdate { status: "completed".to_owned(), ..updated.updates[0].clone() });
-        assert_eq!(course(&card(updated.clone())), None, "an update says so");
+        assert_eq!(time_change_of(&card(updated.clone())), None, "an update says so");
         // Cancelled a day before its start: shows the planned time and that it is cancelled.
         let (start, now) = (NOW + DAY, NOW);
         let cancelled = Incident { started_at: now, planned_at: Some(start), resolved_at: Some(now), ..updated };
@@ -282,35 +290,36 @@ mod tests {
     }
 
     #[test]
-    fn a_planned_window_has_what_people_plan_by() {
-        let mut notice = notice(planned(2 * DAY, 2 * DAY + 90 * MINUTE));
-        notice.repeats = Some(Frequency::Monthly);
-        let card = IncidentCard::of(&notice, "", english_locale(chrono_tz::Tz::UTC), NOW, true);
+    fn a_planned_window_shows_weekday_duration_and_recurrence() {
+        let mut incident_view = incident_view(planned(2 * DAY, 2 * DAY + 90 * MINUTE));
+        incident_view.repeats = Some(Frequency::Monthly);
+        let card = IncidentCard::of(&incident_view, "", english_locale(chrono_tz::Tz::UTC), NOW, true);
         assert_eq!((card.from.0.text.as_str(), card.from.1), ("Sun, 29 Nov 2026, 12:46 UTC", "w"));
         assert_eq!((card.length.as_str(), card.repeats), ("1 hour 30 minutes", Some("repeats monthly")));
-        notice.incident.status = IncidentStatus::Completed;
-        let over = IncidentCard::of(&notice, "", english_locale(chrono_tz::Tz::UTC), NOW, true);
-        assert_eq!((over.repeats, over.from.1), (None, "t"));
+        incident_view.incident.status = IncidentStatus::Completed;
+        let closed = IncidentCard::of(&incident_view, "", english_locale(chrono_tz::Tz::UTC), NOW, true);
+        assert_eq!((closed.repeats, closed.from.1), (None, "t"));
     }
 
     #[test]
-    fn a_window_that_was_called_off_keeps_the_time_it_was_planned_for() {
-        let off = Incident { status: IncidentStatus::Completed, resolved_at: Some(NOW), ..planned(DAY, DAY + HOUR) };
-        let card = card(off);
+    fn a_cancelled_window_keeps_its_planned_time() {
+        let cancelled =
+            Incident { status: IncidentStatus::Completed, resolved_at: Some(NOW), ..planned(DAY, DAY + HOUR) };
+        let card = card(cancelled);
         assert_eq!((card.to.unwrap().0.iso.as_str(), card.length.as_str()), ("2026-11-28T13:46:00.000Z", "1 hour"));
     }
 
     #[test]
-    fn what_is_over_says_so_and_how_bad_it_was() {
-        for (impact, was) in [
+    fn a_closed_incident_shows_its_past_severity() {
+        for (impact, past_severity) in [
             (Impact::None, None),
             (Impact::Degraded, Some("was degraded")),
             (Impact::Partial, Some("was a partial outage")),
             (Impact::Major, Some("was a major outage")),
         ] {
-            let over = card(Incident { impact, ..resolved() });
-            assert_eq!((over.class, over.kind, over.past_severity), ("up", "Resolved", was));
-            assert_eq!(over.to.unwrap().0.text, "13:08 UTC");
+            let closed = card(Incident { impact, ..resolved() });
+            assert_eq!((closed.class, closed.kind, closed.past_severity), ("up", "Resolved", past_severity));
+            assert_eq!(closed.to.unwrap().0.text, "13:08 UTC");
             assert_eq!(card(Incident { impact, ..incident(1, "x") }).past_severity, None);
         }
     }

@@ -31,7 +31,7 @@ pub(crate) struct PreviewContent {
     /// CSS class of the overall status.
     class: &'static str,
     /// Name of the page and headline.
-    words: [String; 2],
+    texts: [String; 2],
     /// Worst state of each day, oldest first: a week, or as many days as the range that the age of the
     /// monitors fills.
     days: Vec<BarState>,
@@ -55,34 +55,39 @@ impl PreviewContent {
     pub(crate) fn of(page_view: &PageView) -> Self {
         let is_stale = page_view.is_stale();
         let worst = |at: usize| {
-            let look = |view: &MonitorView| {
+            let state_of = |view: &MonitorView| {
                 let is_present = !is_stale && at + 1 == view.history.days.len();
                 view.history.days.get(at).map(|day| day_state(view, day, is_present))
             };
-            page_view.monitors.iter().filter_map(look).max_by_key(|look| severity(*look)).unwrap_or(BarState::NoData)
+            page_view
+                .monitors
+                .iter()
+                .filter_map(state_of)
+                .max_by_key(|state| severity(*state))
+                .unwrap_or(BarState::NoData)
         };
         let headline = Headline::of(page_view);
-        let words = [page_view.page.name.clone(), headline.title];
-        let made = page_view.monitors.iter().map(|view| view.monitor.created_at).min();
-        let (range, _) = TimeRange::default_for(made.unwrap_or(page_view.page.created_at), page_view.now);
+        let texts = [page_view.page.name.clone(), headline.title];
+        let created_at = page_view.monitors.iter().map(|view| view.monitor.created_at).min();
+        let (range, _) = TimeRange::default_for(created_at.unwrap_or(page_view.page.created_at), page_view.now);
         let days = range.days().max(TimeRange::Week.days());
-        Self { class: headline.class, words, days: (HISTORY_DAYS - days..HISTORY_DAYS).map(worst).collect() }
+        Self { class: headline.class, texts, days: (HISTORY_DAYS - days..HISTORY_DAYS).map(worst).collect() }
     }
 
     /// Content hash in the image's URL: twelve hexadecimal digits.
     pub(crate) fn key(&self) -> String {
         let mut content = format!("{DESIGN_VERSION}{}:", self.class);
         content.extend(self.days.iter().map(|day| day.class()));
-        for words in &self.words {
+        for text in &self.texts {
             content.push('\n');
-            content += words;
+            content += text;
         }
         hex::encode(&Sha256::digest(content.as_bytes())[..6])
     }
 }
 
-const fn severity(look: BarState) -> u8 {
-    match look {
+const fn severity(state: BarState) -> u8 {
+    match state {
         BarState::NoData => 0,
         BarState::Maintenance => 1,
         BarState::Up => 2,
@@ -106,11 +111,12 @@ impl LinkPreview {
     pub(crate) fn of(page_view: &PageView, headline: &Headline, address: &str) -> Self {
         let messages = messages(page_view.page.language);
         // A built-in sentence is lowercased after the name; a user-written title is left as it is.
-        let hardly = in_english().known_operational;
-        let is_ours = headline.title == hardly || Indicator::ALL.iter().any(|one| one.headline() == headline.title);
-        let mut letters = headline.title.chars();
-        let title = match letters.next() {
-            Some(first) if is_ours => first.to_lowercase().chain(letters).collect(),
+        let mostly_known = in_english().known_operational;
+        let is_built_in = headline.title == mostly_known
+            || Indicator::ALL.iter().any(|indicator| indicator.headline() == headline.title);
+        let mut characters = headline.title.chars();
+        let title = match characters.next() {
+            Some(first) if is_built_in => first.to_lowercase().chain(characters).collect(),
             Some(_) | None => headline.title.clone(),
         };
         let text = match (&headline.text, &page_view.page.description) {
@@ -130,52 +136,53 @@ impl LinkPreview {
     /// Builds the preview of an incident or window: kind, affected monitors, and newest update.
     pub(super) fn of_incident(
         page: &Page,
-        notice: &IncidentView,
+        incident_view: &IncidentView,
         card: &IncidentCard,
-        found: PreviewLocation<'_>,
+        location: PreviewLocation<'_>,
     ) -> Self {
-        let last = notice.incident.updates.last().zip(card.updates.first());
-        let last = last.map(|(update, printed)| format!("{}: {}", printed.status, markdown::plain_line(&update.body)));
-        let was = card.past_severity.unwrap_or_default();
-        let parts = [card.kind, was, &card.monitors, last.as_deref().unwrap_or_default()];
+        let last = incident_view.incident.updates.last().zip(card.updates.first());
+        let last =
+            last.map(|(update, card_update)| format!("{}: {}", card_update.status, markdown::plain_line(&update.body)));
+        let past_severity = card.past_severity.unwrap_or_default();
+        let parts = [card.kind, past_severity, &card.monitors, last.as_deref().unwrap_or_default()];
         let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
-        Self::new(page, &card.title, text, &format!("/incidents/{}", notice.incident.id), found)
+        Self::new(page, &card.title, text, &format!("/incidents/{}", incident_view.incident.id), location)
     }
 
     /// Builds the preview of a monitor: state and uptime.
-    pub(super) fn of_monitor(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
-        let messages = messages(close.page.language);
-        let view = close.view;
-        let context = RangeContext { range: TimeRange::Quarter, ..RangeContext::of_monitor(close) };
-        let state = MonitorStateLabel::of(view, close.is_stale, messages).text;
+    pub(super) fn of_monitor(detail: &MonitorDetailView<'_>, location: PreviewLocation<'_>) -> Self {
+        let messages = messages(detail.page.language);
+        let view = detail.view;
+        let context = RangeContext { range: TimeRange::Quarter, ..RangeContext::of_monitor(detail) };
+        let state = MonitorStateLabel::of(view, detail.is_stale, messages).text;
         let text = format!("{state} · {}", UptimeView::of(view, context).text());
-        Self::new(close.page, &view.monitor.name, text, &format!("/monitors/{}", view.monitor.id), found)
+        Self::new(detail.page, &view.monitor.name, text, &format!("/monitors/{}", view.monitor.id), location)
     }
 
     /// Builds the preview of a month: number of incidents.
     pub(super) fn of_month(
         page: &Page,
         (year, month): (i32, u32),
-        notices: &[IncidentView],
-        found: PreviewLocation<'_>,
+        incident_views: &[IncidentView],
+        location: PreviewLocation<'_>,
     ) -> Self {
         let messages = messages(page.language);
         let name = format::format_month(year, month, messages);
-        let text = match notices.iter().filter(|notice| notice.outage_start().is_some()).count() {
+        let text = match incident_views.iter().filter(|incident_view| incident_view.outage_start().is_some()).count() {
             0 => fill(messages.no_incidents_in, &[&name]),
             count => messages.locale().plural(count as u64, messages.one_incident, messages.incidents),
         };
         let title = fill(messages.history_of, &[&name]);
-        Self::new(page, &title, text, &format!("/history/{year:04}-{month:02}"), found)
+        Self::new(page, &title, text, &format!("/history/{year:04}-{month:02}"), location)
     }
 
-    fn new(page: &Page, title: &str, text: String, path: &str, found: PreviewLocation<'_>) -> Self {
-        let PreviewLocation { url: address, image_key: picture } = found;
+    fn new(page: &Page, title: &str, text: String, path: &str, location: PreviewLocation<'_>) -> Self {
+        let PreviewLocation { url: address, image_key } = location;
         Self {
             title: format!("{}: {title}", page.name),
             text: truncate(text),
             url: format!("{address}{path}"),
-            image: format!("{address}/og-{picture}.png"),
+            image: format!("{address}/og-{image_key}.png"),
         }
     }
 }
@@ -196,12 +203,12 @@ mod tests {
     use super::*;
     use crate::views::tests::page_view;
 
-    fn share(page_view: &PageView) -> LinkPreview {
+    fn preview(page_view: &PageView) -> LinkPreview {
         LinkPreview::of(page_view, &Headline::of(page_view), "https://x.example")
     }
 
     #[test]
-    fn a_day_on_which_something_is_down_is_no_good_one() {
+    fn a_day_with_an_ongoing_outage_is_not_shown_as_up() {
         let mut page_view = page_view();
         let today = |page_view: &PageView| *PreviewContent::of(page_view).days.last().unwrap();
         page_view.monitors.iter_mut().for_each(|view| view.history.days = good_days());
@@ -220,52 +227,53 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_shows_the_days_that_the_age_fills() {
+    fn the_preview_image_shows_as_many_days_as_the_monitors_age_fills() {
         let mut page_view = page_view();
         for (age, days) in [(0, 7), (7 * DAY - 1, 7), (8 * DAY, 30), (40 * DAY, 90), (400 * DAY, 90)] {
             for view in &mut page_view.monitors {
                 view.monitor.created_at = page_view.now - age;
             }
-            let sight = PreviewContent::of(&page_view);
-            assert_eq!(sight.days.len(), days, "{age}");
-            assert!(render_png(&sight).unwrap().len() < 60_000);
+            let content = PreviewContent::of(&page_view);
+            assert_eq!(content.days.len(), days, "{age}");
+            assert!(render_png(&content).unwrap().len() < 60_000);
         }
     }
 
     #[test]
-    fn a_link_says_the_state_and_its_picture_moves_with_it() {
-        let troubled = page_view();
-        assert_eq!(share(&troubled).title, "Northwind: Payments API fails from Asia");
-        let mut calm = PageView { incidents: Vec::new(), indicator: Indicator::Operational, ..troubled.clone() };
-        assert_eq!(share(&calm).title, "Northwind: everything we have data for is working");
-        calm.monitors.retain(|view| view.state.status != MonitorStatus::Unknown);
-        let well = share(&calm);
-        assert_eq!(well.title, "Northwind: all systems operational");
-        assert_ne!(share(&troubled).image, well.image);
-        let mut later = calm.clone();
+    fn a_link_preview_has_the_status_and_an_image_url_that_changes_with_it() {
+        let with_incident = page_view();
+        assert_eq!(preview(&with_incident).title, "Northwind: Payments API fails from Asia");
+        let mut without_incident =
+            PageView { incidents: Vec::new(), indicator: Indicator::Operational, ..with_incident.clone() };
+        assert_eq!(preview(&without_incident).title, "Northwind: everything we have data for is working");
+        without_incident.monitors.retain(|view| view.state.status != MonitorStatus::Unknown);
+        let healthy_preview = preview(&without_incident);
+        assert_eq!(healthy_preview.title, "Northwind: all systems operational");
+        assert_ne!(preview(&with_incident).image, healthy_preview.image);
+        let mut later = without_incident.clone();
         later.now = later.now + 1000;
         later.monitors[0].state.status = MonitorStatus::Up;
-        assert_eq!(share(&later).image, well.image);
-        let key = PreviewContent::of(&calm).key();
+        assert_eq!(preview(&later).image, healthy_preview.image);
+        let key = PreviewContent::of(&without_incident).key();
         assert!(key.len() == 12 && key.bytes().all(|byte| byte.is_ascii_hexdigit()), "{key}");
     }
 
     #[test]
-    fn a_link_to_an_incident_says_what_it_is_and_the_last_word_on_it() {
+    fn the_preview_of_an_incident_has_its_kind_and_newest_update() {
         let page_view = page_view();
-        let notice = &page_view.incidents[0];
+        let incident_view = &page_view.incidents[0];
         let card = IncidentCard::of(
-            notice,
+            incident_view,
             "",
             parallax_i18n::page_messages::PageLocale::of(&page_view.page),
             page_view.now,
             false,
         );
-        let found = PreviewLocation { url: "https://x.example", image_key: "0123456789ab" };
-        let share = LinkPreview::of_incident(&page_view.page, notice, &card, found);
-        assert_eq!(share.image, "https://x.example/og-0123456789ab.png");
+        let location = PreviewLocation { url: "https://x.example", image_key: "0123456789ab" };
+        let preview = LinkPreview::of_incident(&page_view.page, incident_view, &card, location);
+        assert_eq!(preview.image, "https://x.example/og-0123456789ab.png");
         assert_eq!(
-            share.text,
+            preview.text,
             "Partial outage · Payments API · Identified: A transit provider in Singapore drops our traffic. We are moving to \
              another one."
         );
@@ -275,35 +283,35 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_a_name_that_no_letter_is_there_for_has_no_text() {
-        let sight = |name: &str| {
+    fn the_image_has_no_text_if_the_font_lacks_a_letter() {
+        let content = |name: &str| {
             let page_view = page_view();
             PreviewContent::of(&PageView {
                 page: Page { name: name.to_owned(), ..page_view.page.clone() },
                 ..page_view
             })
         };
-        let [plain, other] = ["Northwind", "Southwind"].map(sight);
+        let [plain, other] = ["Northwind", "Southwind"].map(content);
         assert_ne!(plain.key(), other.key());
         assert_ne!(render_png(&plain).unwrap(), render_png(&other).unwrap());
-        let [one, two] = ["北風", "南風"].map(sight);
+        let [one, two] = ["北風", "南風"].map(content);
         assert_ne!(one.key(), two.key());
         assert_eq!(render_png(&one).unwrap(), render_png(&two).unwrap());
-        let long = PreviewContent { words: ["W".repeat(60), "Wolves ".repeat(60)], ..plain };
+        let long = PreviewContent { texts: ["W".repeat(60), "Wolves ".repeat(60)], ..plain };
         assert!(render_png(&long).unwrap().len() < 60_000);
     }
 
     #[test]
-    fn a_picture_of_each_state_is_drawn() {
+    fn the_image_of_each_status_is_rendered() {
         let page_view = page_view();
         for class in ["up", "slow", "part", "down", "none", "maint"] {
-            let sight = PreviewContent { class, ..PreviewContent::of(&page_view) };
-            let drawn = render_png(&sight).unwrap();
-            let read = png::Decoder::new(drawn.as_slice()).read_info().unwrap();
-            assert_eq!((read.info().width, read.info().height), (1200, 630));
-            assert!(drawn.len() < 60_000, "{}", drawn.len());
+            let content = PreviewContent { class, ..PreviewContent::of(&page_view) };
+            let png = render_png(&content).unwrap();
+            let reader = png::Decoder::new(png.as_slice()).read_info().unwrap();
+            assert_eq!((reader.info().width, reader.info().height), (1200, 630));
+            assert!(png.len() < 60_000, "{}", png.len());
             if let Some(folder) = std::env::var_os("PARALLAX_SPECIMENS") {
-                std::fs::write(std::path::Path::new(&folder).join(format!("og-{class}.png")), &drawn).unwrap();
+                std::fs::write(std::path::Path::new(&folder).join(format!("og-{class}.png")), &png).unwrap();
             }
         }
     }

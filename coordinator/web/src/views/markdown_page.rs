@@ -40,10 +40,10 @@ pub(crate) fn status_page(site: FeedSite<'_>, page_view: &PageView) -> String {
         (Some(at), None) => format!("\n\nLast data received at {at}.\n"),
         (None, _) => "\n\nNothing has been checked yet.\n".to_owned(),
     };
-    for (title, notices) in
+    for (title, incident_views) in
         [("Open incidents", worst_first(&page_view.incidents)), ("Maintenance", page_view.maintenance.iter().collect())]
     {
-        text += &incident_section(site, title, &notices, page_view.now);
+        text += &incident_section(site, title, &incident_views, page_view.now);
     }
     if !page_view.later_maintenance.is_empty() {
         text += "\n## Later maintenance\n\n";
@@ -68,44 +68,44 @@ pub(crate) fn status_page(site: FeedSite<'_>, page_view: &PageView) -> String {
 pub(crate) fn history_page(
     site: FeedSite<'_>,
     (year, month): (i32, u32),
-    notices: &[IncidentView],
+    incident_views: &[IncidentView],
     now: Timestamp,
 ) -> String {
     let mut text =
         format!("# {}: history of {}\n", escape_line(&site.page.name), format::format_month(year, month, in_english()));
-    if notices.is_empty() {
+    if incident_views.is_empty() {
         text += "\nNo incidents.\n";
     }
-    for notice in notices {
-        text += &incident_entry(site, notice, now, "##", MAX_UPDATES);
+    for incident_view in incident_views {
+        text += &incident_entry(site, incident_view, now, "##", MAX_UPDATES);
     }
     text
 }
 
 /// Renders an incident or window with all updates.
-pub(crate) fn incident_page(site: FeedSite<'_>, notice: &IncidentView, now: Timestamp) -> String {
-    let mut text = incident_entry(site, notice, now, "#", usize::MAX).trim_start().to_owned();
-    if let Some(postmortem) = &notice.incident.postmortem {
+pub(crate) fn incident_page(site: FeedSite<'_>, incident_view: &IncidentView, now: Timestamp) -> String {
+    let mut text = incident_entry(site, incident_view, now, "#", usize::MAX).trim_start().to_owned();
+    if let Some(postmortem) = &incident_view.incident.postmortem {
         text += &format!("\n## Post-mortem\n\n{}", block_quote(postmortem));
     }
     text
 }
 
 /// Renders a monitor with its outages.
-pub(crate) fn monitor_page(site: FeedSite<'_>, close: &MonitorDetailView<'_>) -> String {
-    let view = close.view;
+pub(crate) fn monitor_page(site: FeedSite<'_>, detail: &MonitorDetailView<'_>) -> String {
+    let view = detail.view;
     let mut text = format!("# {}\n\n", escape_line(&view.monitor.name));
     if let Some(group) = &view.monitor.group {
         text += &format!("- Group: {}\n", escape_line(group));
     }
-    text += &format!("- State: {}\n", MonitorStateLabel::of(view, close.is_stale, in_english()).text);
+    text += &format!("- State: {}\n", MonitorStateLabel::of(view, detail.is_stale, in_english()).text);
     if let Some(since) = view.state.since {
         text += &format!("- Since: {since}\n");
     }
     if let Some(check) = &view.state.last_check {
         text += &format!("- Last checked: {}\n", check.at);
     }
-    for (_, uptime) in UptimeView::of_each(view, english_context(RangeContext::of_monitor(close))) {
+    for (_, uptime) in UptimeView::of_each(view, english_context(RangeContext::of_monitor(detail))) {
         if let Some(uptime) = uptime {
             text += &format!("- Uptime {}: {}\n", uptime.time_range(), uptime.dash_meaning.unwrap_or(&uptime.figure));
         }
@@ -113,15 +113,17 @@ pub(crate) fn monitor_page(site: FeedSite<'_>, close: &MonitorDetailView<'_>) ->
     if let Some(latency) = view.latency_ms {
         text += &format!("- Response time over 24 hours: {}\n", format::format_milliseconds(latency, in_english()));
     }
-    let over: Vec<&IncidentView> = close.closed_incidents().collect();
-    for (title, notices) in [("Open incidents and maintenance", worst_first(close.open)), ("Past incidents", over)] {
-        text += &incident_section(site, title, &notices, close.now);
+    let past: Vec<&IncidentView> = detail.closed_incidents().collect();
+    for (title, incident_views) in
+        [("Open incidents and maintenance", worst_first(detail.open)), ("Past incidents", past)]
+    {
+        text += &incident_section(site, title, &incident_views, detail.now);
     }
     text += "\n## Outages\n\n";
-    if close.outages.is_empty() {
+    if detail.outages.is_empty() {
         text += &format!("{}\n", in_english().no_outages);
     }
-    for outage in close.outages {
+    for outage in detail.outages {
         let end = outage.to.map_or_else(|| "now".to_owned(), |at| at.to_string());
         let _ = write!(text, "- {} to {end}", outage.from);
         if let Some(regions) = outage.regions {
@@ -148,7 +150,7 @@ pub(crate) fn llms_txt(site: FeedSite<'_>) -> String {
 
 fn links(site: FeedSite<'_>) -> String {
     let mut text = String::new();
-    for (path, what) in [
+    for (path, description) in [
         ("/index.md", "The page as Markdown"),
         ("/history.md", "Incidents and maintenance of this month"),
         ("/status.json", "Current status as JSON"),
@@ -159,7 +161,7 @@ fn links(site: FeedSite<'_>) -> String {
         ("/badge.json", "Status badge for Shields"),
         ("/mcp", "MCP server (POST)"),
     ] {
-        let _ = writeln!(text, "- [{what}]({})", site.path_url(path));
+        let _ = writeln!(text, "- [{description}]({})", site.path_url(path));
     }
     text
 }
@@ -187,19 +189,26 @@ fn service_line(site: FeedSite<'_>, view: &MonitorView, context: RangeContext) -
 }
 
 /// Renders notices under a heading; empty without notices.
-fn incident_section(site: FeedSite<'_>, title: &str, notices: &[&IncidentView], now: Timestamp) -> String {
-    let entries = notices.iter().map(|notice| incident_entry(site, notice, now, "###", MAX_UPDATES));
-    if notices.is_empty() { String::new() } else { format!("\n## {title}\n{}", entries.collect::<String>()) }
+fn incident_section(site: FeedSite<'_>, title: &str, incident_views: &[&IncidentView], now: Timestamp) -> String {
+    let entries =
+        incident_views.iter().map(|incident_view| incident_entry(site, incident_view, now, "###", MAX_UPDATES));
+    if incident_views.is_empty() { String::new() } else { format!("\n## {title}\n{}", entries.collect::<String>()) }
 }
 
 /// Renders a notice below a heading, with its newest updates. User-written text is quoted, so that it isn't
 /// mistaken for the service's own.
-fn incident_entry(site: FeedSite<'_>, notice: &IncidentView, now: Timestamp, level: &str, updates: usize) -> String {
-    let incident = &notice.incident;
+fn incident_entry(
+    site: FeedSite<'_>,
+    incident_view: &IncidentView,
+    now: Timestamp,
+    level: &str,
+    updates: usize,
+) -> String {
+    let incident = &incident_view.incident;
     let link = site.incident_url(incident);
     let mut text = format!("\n{level} [{}]({link}.md)\n\n{}\n", escape_line(&incident.title), time_text(incident, now));
-    if !notice.monitors.is_empty() {
-        let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| escape_line(name)).collect();
+    if !incident_view.monitors.is_empty() {
+        let names: Vec<String> = incident_view.monitors.iter().map(|(_, name, _)| escape_line(name)).collect();
         let _ = writeln!(text, "\nAffected: {}", in_english().locale().list(&names));
     }
     for update in incident.updates.iter().rev().take(updates) {
@@ -238,7 +247,7 @@ mod tests {
     use pulldown_cmark::{Event, Parser, Tag};
 
     use super::*;
-    use crate::views::feeds::tests::{NASTY, saying};
+    use crate::views::feeds::tests::{HOSTILE_TEXTS, page_with_text};
     use crate::views::tests::{NOW, page_view};
 
     /// Link texts as parsed by a Markdown reader, and true if it found raw HTML.
@@ -262,12 +271,12 @@ mod tests {
 
     #[test]
     fn names_and_titles_are_read_back_from_markdown() {
-        for text in NASTY {
-            let mut page_view = saying(text);
-            for notice in
+        for text in HOSTILE_TEXTS {
+            let mut page_view = page_with_text(text);
+            for incident_view in
                 page_view.incidents.iter_mut().chain(&mut page_view.maintenance).chain(&mut page_view.past_incidents)
             {
-                notice.incident.updates.clear();
+                incident_view.incident.updates.clear();
             }
             let replaced = text.replace(['\u{2028}', '\u{2029}'], " ");
             let site = FeedSite { page: &page_view.page, url: "https://x.example" };
@@ -279,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_what_its_visitors_see() {
+    fn the_markdown_page_has_the_content_of_the_html_page() {
         let page_view = page_view();
         let site = FeedSite { page: &page_view.page, url: "https://x.example" };
         let text = status_page(site, &page_view);

@@ -39,7 +39,7 @@ pub(crate) struct RenderError(#[from] askama::Error);
 /// Renders a view.
 ///
 /// # Errors
-/// If the template fails, which ours don't.
+/// If the template fails, which the compiled templates don't.
 pub(crate) fn render(view: &impl askama::Template) -> Result<Vec<u8>, RenderError> {
     Ok(view.render()?.into_bytes())
 }

@@ -91,7 +91,7 @@ impl MonitorRow {
         match (&self.chart, self.region_bars.is_empty(), &self.budget) {
             (Some(_), true, _) => Some(messages.response_time),
             (Some(_), false, _) => Some(messages.regions_and_time),
-            (None, false, _) => Some(messages.regions_alone),
+            (None, false, _) => Some(messages.regions_only),
             (None, true, Some(_)) => Some(messages.budget),
             (None, true, None) => None,
         }
@@ -102,13 +102,13 @@ fn error_budget(view: &MonitorView, target: f64, messages: &PageMessages) -> Opt
     let budget = view.error_budget(target)?;
     let used = if budget.allowed_minutes > 0.0 { budget.used_minutes / budget.allowed_minutes } else { 1.0 };
     let left = budget.left_minutes();
-    let goal = messages.locale().number(&target.to_string());
+    let target_text = messages.locale().number(&target.to_string());
     let text = if left < 0.0 {
-        fill(messages.budget_spent, &[&format::format_minutes(-left, messages), &goal])
+        fill(messages.budget_spent, &[&format::format_minutes(-left, messages), &target_text])
     } else {
         // Rounded down: never shows more than is left.
         let left = format::format_whole_minutes(left, messages);
-        fill(messages.budget_left, &[&left, &format::format_minutes(budget.allowed_minutes, messages), &goal])
+        fill(messages.budget_left, &[&left, &format::format_minutes(budget.allowed_minutes, messages), &target_text])
     };
     Some(ErrorBudgetView {
         text,
@@ -143,12 +143,12 @@ pub(crate) struct MonitorPage {
     /// Open incidents and upcoming maintenance; below, past ones.
     open: Vec<IncidentCard>,
     past: Vec<IncidentCard>,
-    strip: UptimeBars,
+    bars: UptimeBars,
     /// Label of the bars' unit, as a title.
     units: String,
     /// Bars as a list, newest first, each with the URL of the month if incidents began in it.
-    lines: Vec<(uptime_bars::UptimeBar, Option<String>)>,
-    lanes: Vec<RegionBars>,
+    bar_lines: Vec<(uptime_bars::UptimeBar, Option<String>)>,
+    region_bars: Vec<RegionBars>,
     chart: Option<ChartView>,
     outages: Vec<OutageRow>,
 }
@@ -163,29 +163,29 @@ struct OutageRow {
 }
 
 impl MonitorPage {
-    /// Builds the page of a monitor on a status page that is served at `found`.
-    pub(crate) fn new(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
-        let MonitorDetailView { page, root, now, view, range, .. } = *close;
+    /// Builds the page of a monitor on a status page that is served at `location`.
+    pub(crate) fn new(detail: &MonitorDetailView<'_>, location: PreviewLocation<'_>) -> Self {
+        let MonitorDetailView { page, root, now, view, range, .. } = *detail;
         let (locale, chart) = (PageLocale::of(page), &view.history.chart);
         let messages = locale.messages;
-        let began: Vec<Timestamp> = close.notices.iter().filter_map(IncidentView::outage_start).collect();
-        let context = RangeContext::of_monitor(close);
-        let strip = uptime_bars::build_bars(view, context, &began);
-        let month = |cell: &uptime_bars::UptimeBar| {
-            let date = cell.key.get(..10).unwrap_or_default();
-            let month = date.get(..7).filter(|_| cell.incidents > 0)?;
+        let incident_starts: Vec<Timestamp> = detail.incidents.iter().filter_map(IncidentView::outage_start).collect();
+        let context = RangeContext::of_monitor(detail);
+        let bars = uptime_bars::build_bars(view, context, &incident_starts);
+        let month = |bar: &uptime_bars::UptimeBar| {
+            let date = bar.key.get(..10).unwrap_or_default();
+            let month = date.get(..7).filter(|_| bar.incidents > 0)?;
             Some(format!("{root}/history/{month}#d{date}"))
         };
-        let card = |notice: &IncidentView| IncidentCard::of(notice, root, locale, now, true);
+        let card = |incident_view: &IncidentView| IncidentCard::of(incident_view, root, locale, now, true);
         Self {
             frame: PageFrame::new(page, root, &view.monitor.name, now)
-                .with_preview(LinkPreview::of_monitor(close, found)),
+                .with_preview(LinkPreview::of_monitor(detail, location)),
             name: view.monitor.name.clone(),
             group: view.monitor.group.clone(),
-            state: MonitorStateLabel::of(view, close.is_stale, messages),
+            state: MonitorStateLabel::of(view, detail.is_stale, messages),
             since: view.state.since.filter(|_| !view.in_maintenance).map(|since| format::format_time(since, locale)),
             checked: view.state.last_check.as_ref().map(|check| format::format_time(check.at, locale)),
-            is_stale: close.is_stale,
+            is_stale: detail.is_stale,
             ranges: range_links(&format!("{root}/monitors/{}", view.monitor.id), range, messages),
             uptimes: UptimeView::of_each(view, context)
                 .into_iter()
@@ -193,18 +193,18 @@ impl MonitorPage {
                 .collect(),
             latency: view.latency_ms.map(|it| format::format_milliseconds(it, messages)),
             budget: page.uptime_target.and_then(|target| error_budget(view, target, messages)),
-            open: worst_first(close.open).into_iter().map(card).collect(),
-            past: close.closed_incidents().take(MAX_PAST).map(card).collect(),
-            units: format::capitalize(strip.units),
-            lines: strip.bars.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
-            strip,
-            lanes: if page.show_locations { uptime_bars::build_region_bars(view, context) } else { Vec::new() },
+            open: worst_first(detail.open).into_iter().map(card).collect(),
+            past: detail.closed_incidents().take(MAX_PAST).map(card).collect(),
+            units: format::capitalize(bars.units),
+            bar_lines: bars.bars.iter().rev().map(|bar| (bar.clone(), month(bar))).collect(),
+            bars,
+            region_bars: if page.show_locations { uptime_bars::build_region_bars(view, context) } else { Vec::new() },
             chart: if page.show_locations {
-                chart::region_chart(view, chart, close.deploys, locale)
+                chart::region_chart(view, chart, detail.deploys, locale)
             } else {
-                chart::mean_chart(view, chart, close.deploys, locale, usize::MAX)
+                chart::mean_chart(view, chart, detail.deploys, locale, usize::MAX)
             },
-            outages: close.outages.iter().map(|outage| outage_row(outage, locale, now)).collect(),
+            outages: detail.outages.iter().map(|outage| outage_row(outage, locale, now)).collect(),
         }
     }
 }
@@ -213,7 +213,7 @@ fn outage_row(outage: &Outage, locale: PageLocale, now: Timestamp) -> OutageRow 
     let messages = locale.messages;
     let mut reason = match &outage.reason {
         Some(failure) => messages.locale().failure_text(failure),
-        None => messages.not_known.to_owned(),
+        None => messages.unknown_reason.to_owned(),
     };
     if let Some(regions) = outage.regions {
         reason = fill(messages.reason_from, &[&reason, &messages.locale().regions(regions)]);

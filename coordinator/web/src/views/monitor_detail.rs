@@ -24,7 +24,7 @@ pub struct MonitorDetailView<'a> {
     /// Its open incidents, and its current or upcoming maintenance.
     pub open: &'a [IncidentView],
     /// Its incidents and windows that have begun, newest first.
-    pub notices: &'a [IncidentView],
+    pub incidents: &'a [IncidentView],
     /// Outages, newest first.
     pub outages: &'a [Outage],
     /// Deploys, newest first.
@@ -34,6 +34,6 @@ pub struct MonitorDetailView<'a> {
 impl MonitorDetailView<'_> {
     /// Its closed incidents and windows, newest first.
     pub(crate) fn closed_incidents(&self) -> impl Iterator<Item = &IncidentView> {
-        self.notices.iter().filter(|notice| !notice.incident.is_open())
+        self.incidents.iter().filter(|incident_view| !incident_view.incident.is_open())
     }
 }

@@ -30,12 +30,12 @@ pub(super) struct MonitorGroup {
 pub(super) fn build_groups(page_view: &PageView, root: &str) -> Vec<MonitorGroup> {
     let messages = messages(page_view.page.language);
     let is_small = page_view.monitors.len() <= MAX_EXPANDED;
-    let mut gathered: Vec<(Option<&str>, Vec<&MonitorView>)> = Vec::new();
+    let mut groups: Vec<(Option<&str>, Vec<&MonitorView>)> = Vec::new();
     for view in &page_view.monitors {
         let name = view.monitor.group.as_deref();
-        match gathered.iter_mut().find(|(known, _)| *known == name) {
+        match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, group)) => group.push(view),
-            None => gathered.push((name, vec![view])),
+            None => groups.push((name, vec![view])),
         }
     }
     let group = |(name, monitors): (Option<&str>, Vec<&MonitorView>)| {
@@ -46,32 +46,32 @@ pub(super) fn build_groups(page_view: &PageView, root: &str) -> Vec<MonitorGroup
         let active: Vec<&MonitorRow> =
             monitors.iter().zip(&rows).filter(|(view, _)| !view.monitor.paused).map(|(_, row)| row).collect();
         let state = group_state(&active, messages);
-        let is_fine = active.iter().all(|row| row.state.class == "up");
+        let all_up = active.iter().all(|row| row.state.class == "up");
         MonitorGroup {
             name: name.map(str::to_owned),
             id: element_id(name.unwrap_or_default()),
             state,
-            is_open: is_small || !is_fine,
+            is_open: is_small || !all_up,
             rows,
         }
     };
-    gathered.into_iter().map(group).collect()
+    groups.into_iter().map(group).collect()
 }
 
 /// Overall state of a group's active monitors: the worst state, with the monitor's name if it is only one.
 fn group_state(rows: &[&MonitorRow], messages: &PageMessages) -> MonitorStateLabel {
-    let with = |classes: &[&str]| -> Vec<&MonitorRow> {
+    let with_class = |classes: &[&str]| -> Vec<&MonitorRow> {
         rows.iter().copied().filter(|row| classes.contains(&row.state.class)).collect()
     };
-    let worst_of = |class, found: &[&MonitorRow], one: &str, many: &str| {
-        let words = match found {
+    let worst_of = |class, affected: &[&MonitorRow], one: &str, many: &str| {
+        let text = match affected {
             [row] if row.state.class == "part" => row.state.text.clone(),
             [row] => fill(one, &[&row.name]),
-            _ => fill(many, &[&found.len().to_string(), &rows.len().to_string()]),
+            _ => fill(many, &[&affected.len().to_string(), &rows.len().to_string()]),
         };
-        MonitorStateLabel { class, text: words }
+        MonitorStateLabel { class, text }
     };
-    let (down, slow) = (with(&["down", "part"]), with(&["slow"]));
+    let (down, slow) = (with_class(&["down", "part"]), with_class(&["slow"]));
     if !down.is_empty() {
         let is_all = down.len() == rows.len() && down.iter().all(|row| row.state.class == "down");
         return worst_of(if is_all { "down" } else { "part" }, &down, messages.is_down, messages.many_down);
@@ -79,10 +79,10 @@ fn group_state(rows: &[&MonitorRow], messages: &PageMessages) -> MonitorStateLab
     if !slow.is_empty() {
         return worst_of("slow", &slow, messages.is_slow, messages.many_slow);
     }
-    if !with(&["maint"]).is_empty() {
+    if !with_class(&["maint"]).is_empty() {
         return MonitorStateLabel { class: "maint", text: messages.in_maintenance_now.to_owned() };
     }
-    match (rows, with(&["none"]).first()) {
+    match (rows, with_class(&["none"]).first()) {
         ([], _) => MonitorStateLabel { class: "none", text: messages.state_paused.to_owned() },
         (_, Some(first)) if rows.iter().all(|row| row.state == first.state) => first.state.clone(),
         (_, Some(_)) => MonitorStateLabel { class: "none", text: messages.state_no_data.to_owned() },
@@ -92,8 +92,11 @@ fn group_state(rows: &[&MonitorRow], messages: &PageMessages) -> MonitorStateLab
 
 /// Start times of a monitor's incidents.
 fn incident_starts(view: &MonitorView, page_view: &PageView) -> Vec<Timestamp> {
-    let notices = page_view.incidents.iter().chain(&page_view.past_incidents);
-    notices.filter(|notice| notice.affects(view.monitor.id)).filter_map(IncidentView::outage_start).collect()
+    let incident_views = page_view.incidents.iter().chain(&page_view.past_incidents);
+    incident_views
+        .filter(|incident_view| incident_view.affects(view.monitor.id))
+        .filter_map(IncidentView::outage_start)
+        .collect()
 }
 
 /// Hash of the name: a name may contain anything, an id no spaces.
@@ -110,12 +113,12 @@ mod tests {
     use super::*;
     use crate::views::tests::{monitor_view, page_view};
 
-    fn large(statuses: &[MonitorStatus]) -> PageView {
-        let spare =
+    fn large_page(statuses: &[MonitorStatus]) -> PageView {
+        let others =
             (10..10 + MAX_EXPANDED as u32).map(|number| monitor_view(number, "Other", "Rest", MonitorStatus::Up, 9));
         let jobs = statuses.iter().zip(1..);
         let jobs = jobs.map(|(status, number)| monitor_view(number, &format!("Job {number}"), "Jobs", *status, 9));
-        let monitors = jobs.chain(spare).collect();
+        let monitors = jobs.chain(others).collect();
         PageView { monitors, incidents: Vec::new(), indicator: Indicator::Operational, ..page_view() }
     }
 
@@ -125,40 +128,40 @@ mod tests {
     }
 
     #[test]
-    fn a_group_says_the_worst_of_its_monitors_and_folds_only_where_all_is_well() {
+    fn a_group_shows_its_worst_state_and_collapses_only_if_all_is_up() {
         use MonitorStatus::{Down, Slow, Unknown, Up};
-        for (statuses, is_open, class, words) in [
+        for (statuses, is_open, class, text) in [
             (&[Up, Up][..], false, "up", "Up"),
             (&[Up, Down], true, "part", "Job 2 is down"),
             (&[Down, Down], true, "down", "2 of 2 services are down"),
             (&[Slow, Up, Unknown], true, "slow", "Job 1 is slow"),
             (&[Up, Unknown], true, "none", "No data"),
         ] {
-            assert_eq!(first(&large(statuses)), (is_open, class, words.to_owned()), "{statuses:?}");
+            assert_eq!(first(&large_page(statuses)), (is_open, class, text.to_owned()), "{statuses:?}");
         }
     }
 
     #[test]
-    fn unchecked_monitors_do_not_count_as_well() {
-        let fresh = PageView { regions: RegionSet::NONE, ..large(&[MonitorStatus::Up]) };
+    fn unchecked_monitors_do_not_count_as_up() {
+        let fresh = PageView { regions: RegionSet::NONE, ..large_page(&[MonitorStatus::Up]) };
         let stale = PageView { now: fresh.now + 15_000, ..fresh };
         assert_eq!(first(&stale), (true, "none", "Was up".to_owned()));
-        let mut paused = large(&[MonitorStatus::Up, MonitorStatus::Down]);
+        let mut paused = large_page(&[MonitorStatus::Up, MonitorStatus::Down]);
         paused.monitors[1].monitor.paused = true;
         assert_eq!(first(&paused), (false, "up", "Up".to_owned()), "paused monitors don't count");
-        let mut covered = large(&[MonitorStatus::Down]);
-        covered.monitors[0].in_maintenance = true;
-        assert_eq!(first(&covered), (true, "maint", "Maintenance in progress".to_owned()));
+        let mut in_maintenance = large_page(&[MonitorStatus::Down]);
+        in_maintenance.monitors[0].in_maintenance = true;
+        assert_eq!(first(&in_maintenance), (true, "maint", "Maintenance in progress".to_owned()));
     }
 
     #[test]
-    fn a_small_page_shows_all_and_a_group_keeps_its_id_wherever_it_stands() {
-        let mut small = large(&[MonitorStatus::Up]);
-        small.monitors.truncate(MAX_EXPANDED);
-        assert!(build_groups(&small, "").iter().all(|group| group.is_open));
-        let before = build_groups(&small, "");
-        small.monitors.reverse();
-        let after = build_groups(&small, "");
+    fn a_small_page_expands_all_groups_and_ids_do_not_depend_on_order() {
+        let mut small_page = large_page(&[MonitorStatus::Up]);
+        small_page.monitors.truncate(MAX_EXPANDED);
+        assert!(build_groups(&small_page, "").iter().all(|group| group.is_open));
+        let before = build_groups(&small_page, "");
+        small_page.monitors.reverse();
+        let after = build_groups(&small_page, "");
         assert_eq!((&before[0].id, &before[1].id), (&after[1].id, &after[0].id));
     }
 }

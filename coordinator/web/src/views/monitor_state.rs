@@ -16,7 +16,7 @@ pub(crate) struct MonitorStateLabel {
 impl MonitorStateLabel {
     /// Returns a monitor's state; `is_stale` if no agent is checking any more.
     pub(crate) fn of(view: &MonitorView, is_stale: bool, messages: &PageMessages) -> Self {
-        let state = |class, words: &str| Self { class, text: words.to_owned() };
+        let state = |class, text: &str| Self { class, text: text.to_owned() };
         if view.monitor.paused {
             return state("none", messages.state_paused);
         }

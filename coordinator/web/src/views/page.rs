@@ -40,7 +40,7 @@ impl StatusPage {
     pub(crate) fn new(page_view: &PageView, root: &str, address: &str) -> Self {
         let (page, now) = (&page_view.page, page_view.now);
         let locale = PageLocale::of(page);
-        let card = |notice: &IncidentView| IncidentCard::of(notice, root, locale, now, true);
+        let card = |incident_view: &IncidentView| IncidentCard::of(incident_view, root, locale, now, true);
         let headline = Headline::of(page_view);
         let frame = PageFrame::new(page, root, &headline.title, now)
             .with_preview(LinkPreview::of(page_view, &headline, address));

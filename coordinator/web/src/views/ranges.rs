@@ -4,12 +4,12 @@ use parallax_core::page_view::TimeRange;
 use parallax_i18n::page_messages::PageMessages;
 
 /// Length of a range as text.
-pub(super) const fn range_label(range: TimeRange, words: &PageMessages) -> &'static str {
+pub(super) const fn range_label(range: TimeRange, messages: &PageMessages) -> &'static str {
     match range {
-        TimeRange::Day => words.range_day,
-        TimeRange::Week => words.range_week,
-        TimeRange::Month => words.range_month,
-        TimeRange::Quarter => words.range_quarter,
+        TimeRange::Day => messages.range_day,
+        TimeRange::Week => messages.range_week,
+        TimeRange::Month => messages.range_month,
+        TimeRange::Quarter => messages.range_quarter,
     }
 }
 
@@ -30,10 +30,10 @@ pub(super) struct RangeLink {
 }
 
 /// Returns the selectable ranges of a document at `path`.
-pub(super) fn range_links(path: &str, selected: TimeRange, words: &PageMessages) -> Vec<RangeLink> {
+pub(super) fn range_links(path: &str, selected: TimeRange, messages: &PageMessages) -> Vec<RangeLink> {
     let choice = |range: TimeRange| RangeLink {
         href: format!("{path}{}", range_query(range)),
-        name: range_label(range, words),
+        name: range_label(range, messages),
         is_selected: range == selected,
     };
     TimeRange::ALL.into_iter().map(choice).collect()

@@ -152,30 +152,30 @@ pub(crate) struct SubscriptionPage {
 impl SubscriptionPage {
     /// Builds the page of a step; its paths begin with `root`.
     pub(crate) fn new(page: &Page, root: &str, step: SubscriptionStep, now: Timestamp) -> Self {
-        let words = messages(page.language);
+        let messages = messages(page.language);
         let title = match &step {
-            SubscriptionStep::Subscribe { .. } => words.get_updates,
-            SubscriptionStep::MailSent => words.form_mail_sent,
-            SubscriptionStep::ChallengeSent { .. } => words.form_challenge_sent,
-            SubscriptionStep::EditSubscription { is_new: true, .. } => words.form_confirm,
-            SubscriptionStep::EditSubscription { is_new: false, .. } => words.form_choose,
-            SubscriptionStep::Confirmed { .. } => words.form_done,
-            SubscriptionStep::Unsubscribe { .. } => words.form_leave,
-            SubscriptionStep::Unsubscribed => words.form_unsubscribed,
-            SubscriptionStep::InvalidLink | SubscriptionStep::InvalidAlertLink => words.form_invalid_link,
-            SubscriptionStep::ConfirmAlerts { .. } => words.form_alerts,
-            SubscriptionStep::AlertsConfirmed { .. } => words.form_done,
-            SubscriptionStep::StopAlerts { .. } => words.form_stop,
-            SubscriptionStep::AlertsStopped { .. } => words.form_stopped,
-            SubscriptionStep::TooManyRequests => words.form_too_many,
-            SubscriptionStep::NotFound => words.form_not_found,
+            SubscriptionStep::Subscribe { .. } => messages.get_updates,
+            SubscriptionStep::MailSent => messages.form_mail_sent,
+            SubscriptionStep::ChallengeSent { .. } => messages.form_challenge_sent,
+            SubscriptionStep::EditSubscription { is_new: true, .. } => messages.form_confirm,
+            SubscriptionStep::EditSubscription { is_new: false, .. } => messages.form_choose,
+            SubscriptionStep::Confirmed { .. } => messages.form_done,
+            SubscriptionStep::Unsubscribe { .. } => messages.form_unsubscribe,
+            SubscriptionStep::Unsubscribed => messages.form_unsubscribed,
+            SubscriptionStep::InvalidLink | SubscriptionStep::InvalidAlertLink => messages.form_invalid_link,
+            SubscriptionStep::ConfirmAlerts { .. } => messages.form_alerts,
+            SubscriptionStep::AlertsConfirmed { .. } => messages.form_done,
+            SubscriptionStep::StopAlerts { .. } => messages.form_stop,
+            SubscriptionStep::AlertsStopped { .. } => messages.form_stopped,
+            SubscriptionStep::TooManyRequests => messages.form_too_many,
+            SubscriptionStep::NotFound => messages.form_not_found,
         };
         Self { frame: PageFrame::new(page, root, title, now), title, step }
     }
 
     /// Validation error of a field in the page's language.
-    fn field_error(&self, faults: &ValidationErrors, field: &str) -> Option<String> {
-        faults.iter().find(|fault| fault.field == field).map(|fault| self.frame.t.field_error(fault))
+    fn field_error(&self, errors: &ValidationErrors, field: &str) -> Option<String> {
+        errors.iter().find(|error| error.field == field).map(|error| self.frame.t.field_error(error))
     }
 
     /// Renders the page as HTML.
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_form_loads_lies_below_the_base_url_or_on_the_pages_own_host() {
+    fn a_form_loads_its_assets_from_the_base_url_or_the_pages_own_host() {
         for (root, assets) in [
             ("/status/p/northwind", "\"/status/assets/site-"),
             ("/p/northwind", "\"/assets/site-"),
@@ -207,51 +207,54 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_stands_at_its_field_in_the_form_that_was_sent() {
+    fn validation_errors_are_shown_at_their_field_of_the_submitted_form() {
         let choice = MonitorChoice::of(&[(MonitorId::from_u128(1), "Web shop".to_owned())], None);
-        let typed = || Some("nonsense".to_owned());
-        for (email, url, field, (attribute, at), is_unfolded) in [
-            (typed(), None, "email", ("Please enter a valid email address.", "email"), false),
-            (None, typed(), "url", ("Please enter an http or https address", "url"), true),
-            (typed(), None, "monitors", ("Please choose at least one", "choice"), false),
-            (None, typed(), "page", ("This page has reached its subscriber limit", "full"), true),
+        let submitted = || Some("nonsense".to_owned());
+        for (email, url, field, (error_text, error_id), is_expanded) in [
+            (submitted(), None, "email", ("Please enter a valid email address.", "email"), false),
+            (None, submitted(), "url", ("Please enter an http or https address", "url"), true),
+            (submitted(), None, "monitors", ("Please choose at least one", "choice"), false),
+            (None, submitted(), "page", ("This page has reached its subscriber limit", "full"), true),
         ] {
             let form = SubscriptionInput { email, url, errors: ValidationErrors::single(field, "is wrong") };
             let document = document("", SubscriptionStep::Subscribe { form, choice: choice.clone(), programs: None });
-            let (mail, hook) = document.split_once("<details class=\"more way\"").unwrap();
-            assert_eq!(hook.starts_with(" open>"), is_unfolded, "{field}");
-            let (sent, other) = if is_unfolded { (hook, mail) } else { (mail, hook) };
-            let expected = [format!(" role=\"alert\" id=\"{at}"), attribute.to_owned()];
-            assert!(expected.iter().all(|it| sent.matches(it).count() == 1), "{field}: {sent}");
+            let (mail, webhook) = document.split_once("<details class=\"more way\"").unwrap();
+            assert_eq!(webhook.starts_with(" open>"), is_expanded, "{field}");
+            let (submitted_form, other) = if is_expanded { (webhook, mail) } else { (mail, webhook) };
+            let expected = [format!(" role=\"alert\" id=\"{error_id}"), error_text.to_owned()];
+            assert!(expected.iter().all(|it| submitted_form.matches(it).count() == 1), "{field}: {submitted_form}");
             assert!(!other.contains("role=\"alert\""), "{field}: {other}");
-            assert_eq!(sent.contains(" autofocus"), field != "page", "{field}: {sent}");
-            assert_eq!(sent.contains("aria-describedby"), field != "page", "{field}: {sent}");
+            assert_eq!(submitted_form.contains(" autofocus"), field != "page", "{field}: {submitted_form}");
+            assert_eq!(submitted_form.contains("aria-describedby"), field != "page", "{field}: {submitted_form}");
         }
     }
 
     #[test]
-    fn whatever_people_typed_is_text() {
-        let nasty = "\"><script>alert(1)</script>".to_owned();
-        let choice = MonitorChoice::of(&[(MonitorId::from_u128(1), nasty.clone())], None);
-        let form =
-            SubscriptionInput { email: Some(nasty.clone()), url: Some(nasty.clone()), ..SubscriptionInput::default() };
+    fn submitted_text_is_escaped_in_every_form() {
+        let hostile = "\"><script>alert(1)</script>".to_owned();
+        let choice = MonitorChoice::of(&[(MonitorId::from_u128(1), hostile.clone())], None);
+        let form = SubscriptionInput {
+            email: Some(hostile.clone()),
+            url: Some(hostile.clone()),
+            ..SubscriptionInput::default()
+        };
         let faults = ValidationErrors::single("email", "must be \"<b>\"");
         for step in [
-            SubscriptionStep::Subscribe { form, choice: choice.clone(), programs: Some(nasty.clone()) },
-            SubscriptionStep::ChallengeSent { secret: nasty.clone(), link: nasty.clone() },
+            SubscriptionStep::Subscribe { form, choice: choice.clone(), programs: Some(hostile.clone()) },
+            SubscriptionStep::ChallengeSent { secret: hostile.clone(), link: hostile.clone() },
             SubscriptionStep::EditSubscription {
-                address: nasty.clone(),
+                address: hostile.clone(),
                 is_new: true,
-                link: nasty.clone(),
+                link: hostile.clone(),
                 choice,
                 faults,
             },
-            SubscriptionStep::Confirmed { link: nasty.clone() },
-            SubscriptionStep::ConfirmAlerts { mailbox: nasty.clone(), link: nasty.clone() },
-            SubscriptionStep::AlertsConfirmed { mailbox: nasty.clone() },
-            SubscriptionStep::StopAlerts { mailbox: nasty.clone(), link: nasty.clone() },
-            SubscriptionStep::AlertsStopped { mailbox: nasty.clone() },
-            SubscriptionStep::Unsubscribe { link: nasty },
+            SubscriptionStep::Confirmed { link: hostile.clone() },
+            SubscriptionStep::ConfirmAlerts { mailbox: hostile.clone(), link: hostile.clone() },
+            SubscriptionStep::AlertsConfirmed { mailbox: hostile.clone() },
+            SubscriptionStep::StopAlerts { mailbox: hostile.clone(), link: hostile.clone() },
+            SubscriptionStep::AlertsStopped { mailbox: hostile.clone() },
+            SubscriptionStep::Unsubscribe { link: hostile },
         ] {
             let document = document("/p/northwind", step);
             assert!(!document.contains("<script>") && !document.contains("\"<b>"), "{document}");

@@ -39,7 +39,7 @@ pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_795_783_560_000);
 
 /// Canonical URL of the page.
 pub(crate) const ADDRESS: &str = "https://status.northwind.example";
-const FOUND: PreviewLocation<'_> = PreviewLocation { url: ADDRESS, image_key: "0123456789ab" };
+const LOCATION: PreviewLocation<'_> = PreviewLocation { url: ADDRESS, image_key: "0123456789ab" };
 
 /// English texts in a given zone.
 pub(crate) fn english_locale(zone: chrono_tz::Tz) -> PageLocale {
@@ -64,14 +64,14 @@ pub(crate) fn monitor(number: u32, name: &str, group: &str) -> Monitor {
     edit.group = PatchField::Value(group.to_owned());
     edit.slow_threshold_ms = PatchField::Value(250);
     edit.check = CheckEdit { url: PatchField::Value("https://example.com".to_owned()), ..CheckEdit::default() };
-    let seat = NewMonitor {
+    let new_monitor = NewMonitor {
         id: MonitorId::from_u128(u128::from(number)),
         page: PageId::from_u128(1),
         slot: number,
         position: number,
         now: NOW - 60 * DAY,
     };
-    Monitor::new(seat, edit.validate(None, "token").unwrap())
+    Monitor::new(new_monitor, edit.validate(None, "token").unwrap())
 }
 
 /// Deterministic pseudo-random numbers.
@@ -86,14 +86,14 @@ fn noise(seed: u32) -> impl FnMut() -> u32 {
 }
 
 /// A past with data for a number of days.
-fn past(number: u32, known: usize) -> MonitorHistory {
+fn history_with(number: u32, days_with_data: usize) -> MonitorHistory {
     let mut next = noise(number + 7);
     let first =
         NaiveDate::from_ymd_opt(2026, 11, 27).unwrap().checked_sub_days(Days::new(HISTORY_DAYS as u64 - 1)).unwrap();
     let mut days = Vec::new();
     for (at, date) in first.iter_days().take(HISTORY_DAYS).enumerate() {
         let mut counts = OutcomeCounts::default();
-        if HISTORY_DAYS - at <= known {
+        if HISTORY_DAYS - at <= days_with_data {
             counts.passed = 8640;
             match next() % 40 {
                 0 => counts.failed = 600,
@@ -107,25 +107,26 @@ fn past(number: u32, known: usize) -> MonitorHistory {
         let time = MonitoredTime::of_rounds(DAY.unsigned_abs(), counts.tally());
         days.push(UptimeDay { date, counts, uptime: counts.tally().percent(), time });
     }
-    let mut lanes = BTreeMap::new();
+    let mut region_counts = BTreeMap::new();
     let mut regions = BTreeMap::new();
     for region in Region::ALL {
         let base = 40 + 45 * region.index() as u32 + number * 3;
         let line = (0..48).map(|at| {
-            let bump = if (32..36).contains(&at) { 70 } else { 0 };
-            (region != Region::Africa || !(10..14).contains(&at)).then(|| base + bump + next() % 20)
+            let extra_ms = if (32..36).contains(&at) { 70 } else { 0 };
+            (region != Region::Africa || !(10..14).contains(&at)).then(|| base + extra_ms + next() % 20)
         });
         regions.insert(region, line.collect());
-        let mut own: BTreeMap<NaiveDate, OutcomeCounts> = days.iter().map(|day| (day.date, day.counts)).collect();
+        let mut region_days: BTreeMap<NaiveDate, OutcomeCounts> =
+            days.iter().map(|day| (day.date, day.counts)).collect();
         if region == Region::Africa {
-            own.retain(|date, _| date.format("%-d").to_string() != "12");
+            region_days.retain(|date, _| date.format("%-d").to_string() != "12");
         }
-        lanes.insert(region, own);
+        region_counts.insert(region, region_days);
     }
     let thresholds = BTreeMap::from([(Region::Europe, 250)]);
     let counted = RegionSet::only(Region::Europe);
     let chart = LatencyChart { from: NOW - DAY, to: NOW, counted, regions, thresholds };
-    MonitorHistory { days, regions: lanes, chart, ..MonitorHistory::default() }
+    MonitorHistory { days, regions: region_counts, chart, ..MonitorHistory::default() }
 }
 
 /// A monitor with the slices of a range, of which only the last four have data.
@@ -141,12 +142,18 @@ pub(crate) fn monitor_view_over(range: TimeRange) -> MonitorView {
         time: MonitoredTime::of_rounds(HOUR.unsigned_abs(), counts(at).tally()),
     };
     view.history.slices = spans.iter().enumerate().map(slice).collect();
-    let parts: Vec<OutcomeCounts> = (0..spans.len()).map(counts).collect();
-    view.history.slice_regions = Region::ALL.into_iter().map(|region| (region, parts.clone())).collect();
+    let slice_counts: Vec<OutcomeCounts> = (0..spans.len()).map(counts).collect();
+    view.history.slice_regions = Region::ALL.into_iter().map(|region| (region, slice_counts.clone())).collect();
     view
 }
 
-pub(crate) fn monitor_view(number: u32, name: &str, group: &str, status: MonitorStatus, known: usize) -> MonitorView {
+pub(crate) fn monitor_view(
+    number: u32,
+    name: &str,
+    group: &str,
+    status: MonitorStatus,
+    days_with_data: usize,
+) -> MonitorView {
     let last_check = LastCheck { at: NOW - 9 * SECOND, ok: true, facts: Measurements::default(), error: None };
     MonitorView {
         monitor: monitor(number, name, group),
@@ -160,7 +167,7 @@ pub(crate) fn monitor_view(number: u32, name: &str, group: &str, status: Monitor
         uptime_24h: Some(99.982),
         latency_ms: Some(88 + number * 11),
         in_maintenance: false,
-        history: past(number, known),
+        history: history_with(number, days_with_data),
     }
 }
 
@@ -207,7 +214,7 @@ fn update(number: u128, status: &str, body: &str, ago: i64) -> IncidentUpdate {
     }
 }
 
-pub(crate) fn notice(incident: Incident) -> IncidentView {
+pub(crate) fn incident_view(incident: Incident) -> IncidentView {
     let monitors = vec![(MonitorId::from_u128(3), "Payments API".to_owned(), None)];
     IncidentView { incident, monitors, repeats: None, omitted_updates: 0 }
 }
@@ -266,10 +273,10 @@ pub(crate) fn page_view() -> PageView {
         is_range_chosen: false,
         indicator: Indicator::Partial,
         monitors,
-        incidents: vec![notice(incident(1, "Payments API fails from Asia"))],
-        maintenance: vec![notice(window())],
+        incidents: vec![incident_view(incident(1, "Payments API fails from Asia"))],
+        maintenance: vec![incident_view(window())],
         later_maintenance: Vec::new(),
-        past_incidents: vec![notice(resolved())],
+        past_incidents: vec![incident_view(resolved())],
         deploys: vec![deploy(2, "v4.12.1", 8), deploy(1, "v4.12.0", 17)],
         regions: RegionSet::ALL,
     }
@@ -279,7 +286,7 @@ pub(crate) fn page_view() -> PageView {
 pub(crate) fn documents() -> Vec<(&'static str, String)> {
     let page_view = page_view();
     let stale = PageView { regions: RegionSet::NONE, ..page_view.clone() };
-    let calm = PageView {
+    let healthy = PageView {
         incidents: Vec::new(),
         maintenance: Vec::new(),
         indicator: Indicator::Operational,
@@ -292,15 +299,15 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         ..page_view.clone()
     };
     let root = "/p/northwind";
-    let close = MonitorDetailView {
+    let detail = MonitorDetailView {
         page: &page_view.page,
         root,
         now: NOW,
         is_stale: false,
         view: &page_view.monitors[2],
         range: TimeRange::Quarter,
-        open: &[notice(incident(1, "Payments API fails from Asia")), notice(window())],
-        notices: &[notice(incident(1, "Payments API fails from Asia")), notice(resolved())],
+        open: &[incident_view(incident(1, "Payments API fails from Asia")), incident_view(window())],
+        incidents: &[incident_view(incident(1, "Payments API fails from Asia")), incident_view(resolved())],
         outages: &[
             Outage {
                 from: NOW - 14 * MINUTE,
@@ -312,7 +319,7 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         ],
         deploys: &page_view.deploys,
     };
-    let notices = [notice(incident(1, "Payments API fails from Asia")), notice(resolved())];
+    let incident_views = [incident_view(incident(1, "Payments API fails from Asia")), incident_view(resolved())];
     let months = ((2025, 10), (2026, 11));
     let day = PageView {
         range: TimeRange::Day,
@@ -324,15 +331,18 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         ("page", render(&StatusPage::new(&page_view, root, ADDRESS))),
         ("day", render(&StatusPage::new(&day, root, ADDRESS))),
         ("stale", render(&StatusPage::new(&stale, root, ADDRESS))),
-        ("twenty", render(&StatusPage::new(&calm, "", ADDRESS))),
-        ("monitor", render(&MonitorPage::new(&close, FOUND))),
-        ("incident", render(&IncidentPage::new((&page_view.page, root), &notices[1], FOUND, NOW))),
-        ("history", render(&HistoryPage::new((&page_view.page, root), (2026, 11), months, &notices, FOUND, NOW))),
+        ("twenty", render(&StatusPage::new(&healthy, "", ADDRESS))),
+        ("monitor", render(&MonitorPage::new(&detail, LOCATION))),
+        ("incident", render(&IncidentPage::new((&page_view.page, root), &incident_views[1], LOCATION, NOW))),
+        (
+            "history",
+            render(&HistoryPage::new((&page_view.page, root), (2026, 11), months, &incident_views, LOCATION, NOW)),
+        ),
     ]
 }
 
 #[test]
-fn every_document_is_drawn() {
+fn every_document_is_rendered() {
     for (name, document) in documents() {
         assert!(document.starts_with("<!doctype html>") && document.ends_with("</html>"), "{name}");
         // Set PARALLAX_SPECIMENS to a folder to write them to files.
@@ -344,7 +354,7 @@ fn every_document_is_drawn() {
 }
 
 #[test]
-fn a_page_speaks_the_language_that_its_owner_chose() {
+fn a_page_is_in_the_language_that_its_owner_chose() {
     let english = parallax_i18n::page_messages::messages(Language::En);
     for language in Language::ALL.into_iter().skip(1) {
         let messages = parallax_i18n::page_messages::messages(language);
@@ -352,7 +362,7 @@ fn a_page_speaks_the_language_that_its_owner_chose() {
         let document =
             String::from_utf8(super::render(&StatusPage::new(&page_view, "/p/northwind", ADDRESS)).unwrap()).unwrap();
         assert!(document.starts_with(&format!("<!doctype html><html lang=\"{}\"", language.tag())));
-        for (theirs, ours) in [
+        for (translated, english_text) in [
             (messages.past, english.past),
             (messages.get_updates, english.get_updates),
             (messages.state_up, english.state_up),
@@ -363,9 +373,9 @@ fn a_page_speaks_the_language_that_its_owner_chose() {
             (messages.ago_quarter, english.ago_quarter),
             (messages.mail_hint, english.mail_hint),
         ] {
-            let printed = |words: &str| document.contains(&format!(">{words}<"));
-            assert!(printed(theirs) || document.contains(theirs), "{language:?}: {theirs}");
-            assert!(!printed(ours), "{language:?}: {ours}");
+            let is_shown = |text: &str| document.contains(&format!(">{text}<"));
+            assert!(is_shown(translated) || document.contains(translated), "{language:?}: {translated}");
+            assert!(!is_shown(english_text), "{language:?}: {english_text}");
         }
         assert!(
             document.contains(&messages.locale().day(NaiveDate::from_ymd_opt(2026, 11, 27).unwrap())),

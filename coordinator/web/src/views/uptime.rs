@@ -31,22 +31,22 @@ pub(crate) struct UptimeView {
 impl UptimeView {
     /// Returns the uptime of a monitor.
     pub(crate) fn of(view: &MonitorView, context: RangeContext) -> Self {
-        let share = view.uptime_in(context.range);
-        let uptime = Self::of_share(share, view, context);
-        if share.is_none() && !view.monitor.paused && is_all_maintenance(view, context.range) {
+        let percent = view.uptime_in(context.range);
+        let uptime = Self::of_percent(percent, view, context);
+        if percent.is_none() && !view.monitor.paused && is_all_maintenance(view, context.range) {
             return Self { figure: NO_VALUE.to_owned(), dash_meaning: Some(uptime.messages.maintenance), ..uptime };
         }
         uptime
     }
 
     /// Returns the uptime of one region of a monitor, in percent.
-    pub(crate) fn of_share(share: Option<f64>, view: &MonitorView, context: RangeContext) -> Self {
+    pub(crate) fn of_percent(percent: Option<f64>, view: &MonitorView, context: RangeContext) -> Self {
         let messages = context.locale.messages;
         let is_paused = view.monitor.paused;
-        let share = share.filter(|_| !is_paused);
-        let since = share.and_then(|_| since(view, context));
-        let (figure, dash_meaning) = match share {
-            Some(share) => (format::format_percent(share, messages), None),
+        let percent = percent.filter(|_| !is_paused);
+        let since = percent.and_then(|_| since(view, context));
+        let (figure, dash_meaning) = match percent {
+            Some(percent) => (format::format_percent(percent, messages), None),
             None if is_paused => (NO_VALUE.to_owned(), Some(messages.state_paused)),
             None => (messages.no_data.to_owned(), None),
         };
@@ -57,9 +57,9 @@ impl UptimeView {
     /// covers the monitor's whole life, and for all ranges while it is paused.
     pub(crate) fn of_each(view: &MonitorView, context: RangeContext) -> Vec<(TimeRange, Option<Self>)> {
         let ranges = TimeRange::ALL.map(|range| RangeContext { range, ..context });
-        let whole = ranges.iter().position(|context| since(view, *context).is_some());
+        let first_covering = ranges.iter().position(|context| since(view, *context).is_some());
         let uptime = |(at, context): (usize, RangeContext)| {
-            let is_known = !view.monitor.paused && whole.is_none_or(|whole| at <= whole);
+            let is_known = !view.monitor.paused && first_covering.is_none_or(|first_covering| at <= first_covering);
             (context.range, is_known.then(|| Self::of(view, context)))
         };
         ranges.into_iter().enumerate().map(uptime).collect()
@@ -88,17 +88,17 @@ impl UptimeView {
 /// Creation day of a monitor, if it is younger than the range.
 fn since(view: &MonitorView, context: RangeContext) -> Option<String> {
     let RangeContext { range, now, locale, .. } = context;
-    let made = view.monitor.created_at;
+    let created_at = view.monitor.created_at;
     let is_younger = match range {
-        TimeRange::Day => made > now - DAY,
-        TimeRange::Week | TimeRange::Month | TimeRange::Quarter => is_after_first_day(made, range, now, locale),
+        TimeRange::Day => created_at > now - DAY,
+        TimeRange::Week | TimeRange::Month | TimeRange::Quarter => is_after_first_day(created_at, range, now, locale),
     };
-    is_younger.then(|| format::format_short_day(made, locale))
+    is_younger.then(|| format::format_short_day(created_at, locale))
 }
 
 /// Returns true if a time is after the first full day of a range.
-fn is_after_first_day(moment: Timestamp, range: TimeRange, now: Timestamp, locale: PageLocale) -> bool {
-    let days = day_of(now, locale.zone).zip(day_of(moment, locale.zone));
+fn is_after_first_day(at: Timestamp, range: TimeRange, now: Timestamp, locale: PageLocale) -> bool {
+    let days = day_of(now, locale.zone).zip(day_of(at, locale.zone));
     let length = i64::try_from(range.days()).unwrap_or(i64::MAX);
     days.is_some_and(|(today, day)| today.signed_duration_since(day).num_days() < length - 1)
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn no_figure_is_of_a_time_before_the_monitor() {
+    fn uptime_figures_start_no_earlier_than_the_monitor() {
         // Now is 27 November, 12:46.
         for (age, expected) in [
             (6 * MINUTE, ["100 % since 27 Nov", "-", "-", "-"]),
@@ -160,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn days_are_those_of_the_pages_zone() {
+    fn uptime_days_are_in_the_pages_zone() {
         let locale = PageLocale { zone: Tz::Pacific__Kiritimati, ..english_locale(Tz::UTC) };
         let context = RangeContext { locale, ..context(TimeRange::Quarter) };
         assert_eq!(UptimeView::of(&aged(14 * HOUR), context).time_range(), "since 27 Nov");
     }
 
     #[test]
-    fn what_is_paused_has_no_figure() {
+    fn a_paused_monitor_has_no_uptime_figure() {
         let mut view = aged(60 * DAY);
         view.monitor.paused = true;
         let uptime = UptimeView::of(&view, context(TimeRange::Month));

@@ -113,37 +113,37 @@ pub(super) fn build_bars(view: &MonitorView, context: RangeContext, incidents: &
         TimeRange::Month => ("s30", messages.ago_month, None, messages.today, messages.daily),
         TimeRange::Quarter => ("s90", messages.ago_quarter, Some(messages.ago_half), messages.today, messages.daily),
     };
-    let cell = |key: String, title: String, seen: BarData, incidents: usize| UptimeBar {
-        class: bar_state(seen).class(),
+    let bar = |key: String, title: String, data: BarData, incidents: usize| UptimeBar {
+        class: bar_state(data).class(),
         key,
-        label: bar_label(title, seen, incidents, messages),
+        label: bar_label(title, data, incidents, messages),
         incidents,
     };
     // The last bar includes the present.
     let is_down = |is_last: bool| is_last && !context.is_stale && is_down(view);
-    let cells = if range.is_by_day() {
+    let bars = if range.is_by_day() {
         let days = view.history.days.iter().rev().take(range.days()).enumerate();
-        let cell = |(back, day): (usize, &UptimeDay)| {
-            let began = incidents.iter().filter(|at| day_of(**at, zone) == Some(day.date)).count();
-            let seen = BarData { is_down: is_down(back == 0), ..BarData::of(day) };
-            cell(day.date.to_string(), messages.locale().full_day(day.date), seen, began)
+        let bar = |(days_ago, day): (usize, &UptimeDay)| {
+            let incident_count = incidents.iter().filter(|at| day_of(**at, zone) == Some(day.date)).count();
+            let data = BarData { is_down: is_down(days_ago == 0), ..BarData::of(day) };
+            bar(day.date.to_string(), messages.locale().full_day(day.date), data, incident_count)
         };
-        days.map(cell).rev().collect()
+        days.map(bar).rev().collect()
     } else {
         let slices = view.history.slices.iter().enumerate();
         slices
             .map(|(at, slice)| {
-                let began = incidents.iter().filter(|at| slice.span.contains(**at)).count();
+                let incident_count = incidents.iter().filter(|at| slice.span.contains(**at)).count();
                 let from = format::format_date_time(slice.span.from, locale, "%H:%M");
                 let to = format::format_pattern(slice.span.to, zone, "%H:%M %Z");
                 let title = fill(messages.span, &[&from, &to]);
                 let is_down = is_down(at + 1 == view.history.slices.len());
-                let seen = BarData { counts: slice.counts, uptime: slice.uptime, time: slice.time, is_down };
-                cell(format::format_pattern(slice.span.from, zone, "%Y-%m-%dT%H%M"), title, seen, began)
+                let data = BarData { counts: slice.counts, uptime: slice.uptime, time: slice.time, is_down };
+                bar(format::format_pattern(slice.span.from, zone, "%Y-%m-%dT%H%M"), title, data, incident_count)
             })
             .collect()
     };
-    UptimeBars { class, bars: cells, from, narrow, to, units }
+    UptimeBars { class, bars, from, narrow, to, units }
 }
 
 /// Returns true if the monitor is down and not in maintenance.
@@ -161,20 +161,21 @@ pub(super) fn build_region_bars(view: &MonitorView, context: RangeContext) -> Ve
     if !view.monitor.check.kind().is_regional() {
         return Vec::new();
     }
-    let (past, range) = (&view.history, context.range);
+    let (history, range) = (&view.history, context.range);
     if !range.is_by_day() {
-        let lengths = || past.slices.iter().map(|slice| slice.time.monitored);
-        let lane = |(region, parts): (&_, &Vec<OutcomeCounts>)| {
-            region_bars(view, *region, parts.iter().copied().zip(lengths()), context)
+        let lengths = || history.slices.iter().map(|slice| slice.time.monitored);
+        let region_row = |(region, counts): (&_, &Vec<OutcomeCounts>)| {
+            region_bars(view, *region, counts.iter().copied().zip(lengths()), context)
         };
-        return past.slice_regions.iter().map(lane).collect();
+        return history.slice_regions.iter().map(region_row).collect();
     }
-    let newest: Vec<&UptimeDay> = past.days.iter().rev().take(range.days()).rev().collect();
-    past.regions
+    let newest: Vec<&UptimeDay> = history.days.iter().rev().take(range.days()).rev().collect();
+    history
+        .regions
         .iter()
         .map(|(region, days)| {
-            let cell = |day: &&UptimeDay| (days.get(&day.date).copied().unwrap_or_default(), day.time.monitored);
-            region_bars(view, *region, newest.iter().map(cell), context)
+            let bar = |day: &&UptimeDay| (days.get(&day.date).copied().unwrap_or_default(), day.time.monitored);
+            region_bars(view, *region, newest.iter().map(bar), context)
         })
         .collect()
 }
@@ -182,32 +183,32 @@ pub(super) fn build_region_bars(view: &MonitorView, context: RangeContext) -> Ve
 fn region_bars(
     view: &MonitorView,
     region: Region,
-    cells: impl ExactSizeIterator<Item = (OutcomeCounts, u64)>,
+    bars: impl ExactSizeIterator<Item = (OutcomeCounts, u64)>,
     context: RangeContext,
 ) -> RegionBars {
     let messages = context.locale.messages;
     let mut by_class: BTreeMap<BarState, String> = BTreeMap::new();
     let mut sum = OutcomeCounts::default();
     let mut width = 0;
-    let last = cells.len().saturating_sub(1);
+    let last = bars.len().saturating_sub(1);
     let sees_down = !context.is_stale && !view.in_maintenance && view.state.seen_down.contains(region);
-    for (at, (counts, watched)) in cells.enumerate() {
+    for (at, (counts, monitored_ms)) in bars.enumerate() {
         sum.merge(counts);
-        let (uptime, time) = (counts.tally().percent(), MonitoredTime::of_rounds(watched, counts.tally()));
-        let look = bar_state(BarData { counts, uptime, time, is_down: at == last && sees_down });
-        by_class.entry(look).or_default().push_str(&bar_path(at * BAR_SPACING, look));
+        let (uptime, time) = (counts.tally().percent(), MonitoredTime::of_rounds(monitored_ms, counts.tally()));
+        let state = bar_state(BarData { counts, uptime, time, is_down: at == last && sees_down });
+        by_class.entry(state).or_default().push_str(&bar_path(at * BAR_SPACING, state));
         width = at * BAR_SPACING + BAR_WIDTH;
     }
     RegionBars {
         name: messages.locale().region(region),
         width,
-        paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
+        paths: by_class.into_iter().map(|(state, path)| (state.class(), path)).collect(),
         current_value: if context.is_stale {
             messages.no_data.to_owned()
         } else {
             current_value(view, region, messages)
         },
-        summary: uptime::UptimeView::of_share(sum.tally().percent(), view, context).text(),
+        summary: uptime::UptimeView::of_percent(sum.tally().percent(), view, context).text(),
     }
 }
 
@@ -221,17 +222,17 @@ fn current_value(view: &MonitorView, region: Region, messages: &PageMessages) ->
         return messages.no_data.to_owned();
     }
     let chart = &view.history.chart;
-    let parts = chart.regions.get(&region).map(Vec::as_slice).unwrap_or_default();
+    let points = chart.regions.get(&region).map(Vec::as_slice).unwrap_or_default();
     // The last point of a chart may have only just begun, and short ones may have missed a check.
-    let width = chart.to.since(chart.from) / i64::try_from(parts.len().max(1)).unwrap_or(i64::MAX);
+    let width = chart.to.since(chart.from) / i64::try_from(points.len().max(1)).unwrap_or(i64::MAX);
     let recent = usize::try_from(MAX_VALUE_AGE / width.max(1)).unwrap_or(usize::MAX).max(2);
-    let newest = parts.iter().rev().take(recent).find_map(|part| *part);
+    let newest = points.iter().rev().take(recent).find_map(|point| *point);
     newest.map_or_else(String::new, |latency| format::format_milliseconds(latency, messages))
 }
 
 /// SVG path of one bar, with the same shapes as the large bars.
-fn bar_path(x: usize, look: BarState) -> String {
-    match look {
+fn bar_path(x: usize, state: BarState) -> String {
+    match state {
         BarState::NoData => format!("M{x} {}h{BAR_WIDTH}v3h-{BAR_WIDTH}z", BAR_HEIGHT - 3),
         BarState::Up => format!("M{x} 0h{BAR_WIDTH}v{BAR_HEIGHT}h-{BAR_WIDTH}z"),
         BarState::Slow => format!("M{x} 6h{BAR_WIDTH}v{}h-{BAR_WIDTH}z", BAR_HEIGHT - 6),

@@ -30,8 +30,8 @@ impl AlertBench {
         let mut batch = Batch::new();
         batch.write(account(1)).write(page(1, 1, "shop"));
         batch.write(monitor(1, 1, 0)).write(monitor(2, 1, 1)).write(agent(1));
-        let what = EventKind::PageEdited(EditKind::Created);
-        batch.event(Event { at: at(1), page: Some(page_id(1)), monitor: None, kind: what });
+        let kind = EventKind::PageEdited(EditKind::Created);
+        batch.event(Event { at: at(1), page: Some(page_id(1)), monitor: None, kind });
         store.commit(batch).await.unwrap();
         consumers::init_cursor::<AlertConsumer>(&store).await.unwrap();
         let alerts = Arc::new(AlertConsumer::new("https://status.example".to_owned(), None));
@@ -63,7 +63,7 @@ impl AlertBench {
 }
 
 /// The change that leads to an alert of this kind.
-pub(crate) fn alert_event(kind: AlertKind, of: u128, moment: i64) -> Event {
+pub(crate) fn alert_event(kind: AlertKind, monitor: u128, at_ms: i64) -> Event {
     let (from, to) = match kind {
         AlertKind::WentDown => (MonitorStatus::Up, MonitorStatus::Down),
         AlertKind::StillDown => (MonitorStatus::Down, MonitorStatus::Down),
@@ -76,7 +76,7 @@ pub(crate) fn alert_event(kind: AlertKind, of: u128, moment: i64) -> Event {
         region: Region::Africa,
         reason: ProbeReason::Scheduled,
         round: Some(1),
-        started: at(moment - 10),
+        started: at(at_ms - 10),
         round_outcome: RoundOutcome::Failed,
         first_vantage: VantageNo(1),
         first_outcome: failed(),
@@ -87,8 +87,8 @@ pub(crate) fn alert_event(kind: AlertKind, of: u128, moment: i64) -> Event {
         from,
         to,
         alert: Some(kind),
-        since: at(moment),
-        down_since: Some(at(moment)),
+        since: at(at_ms),
+        down_since: Some(at(at_ms)),
         reason: Some(Failure::Refused),
         down_from: None,
         latency_ms: None,
@@ -98,9 +98,9 @@ pub(crate) fn alert_event(kind: AlertKind, of: u128, moment: i64) -> Event {
         flapping: None,
     };
     Event {
-        at: at(moment),
+        at: at(at_ms),
         page: Some(page_id(1)),
-        monitor: Some(monitor_id(of)),
+        monitor: Some(monitor_id(monitor)),
         kind: EventKind::StatusChanged(change),
     }
 }
@@ -112,12 +112,16 @@ fn webhook(n: u128) -> Destination {
 }
 
 #[tokio::test]
-async fn the_owner_hears_once_that_nobody_can_judge_a_monitor() {
+async fn the_owner_is_notified_once_that_a_monitor_cannot_be_judged() {
     let bench = AlertBench::new(Store::in_memory().unwrap()).await;
     let reason = "registry: its answer has no expiry date";
-    let what = EventKind::Unjudged(UnjudgedPeriod { since: at(5), reason: reason.to_owned() });
-    let event =
-        |of: u128| Event { at: at(9), page: Some(page_id(1)), monitor: Some(monitor_id(of)), kind: what.clone() };
+    let kind = EventKind::Unjudged(UnjudgedPeriod { since: at(5), reason: reason.to_owned() });
+    let event = |monitor: u128| Event {
+        at: at(9),
+        page: Some(page_id(1)),
+        monitor: Some(monitor_id(monitor)),
+        kind: kind.clone(),
+    };
     // The second one's monitor doesn't exist.
     bench.commit_events(vec![event(1), event(99)]).await;
     while bench.consume().await.unwrap() != ConsumerTurn::Idle {}
@@ -130,7 +134,7 @@ async fn the_owner_hears_once_that_nobody_can_judge_a_monitor() {
 }
 
 #[tokio::test]
-async fn each_destination_that_hears_of_it_gets_one_letter_finished_at_that_moment() {
+async fn each_matching_destination_gets_one_message_rendered_at_the_event() {
     let bench = AlertBench::new(Store::in_memory().unwrap()).await;
     bench.write(webhook(1)).await;
     bench.write(Destination { events: Some(vec![AlertKind::Recovered]), ..webhook(2) }).await;
@@ -155,7 +159,7 @@ async fn each_destination_that_hears_of_it_gets_one_letter_finished_at_that_mome
 }
 
 #[tokio::test]
-async fn webhooks_are_for_plans_that_have_them_and_mailboxes_for_all() {
+async fn webhooks_need_a_plan_that_includes_them_and_mailboxes_do_not() {
     for (plan, expected) in [(Plan::Free, 1), (Plan::Hobby, 2), (Plan::Pro, 2)] {
         let bench = AlertBench::new(Store::in_memory().unwrap()).await;
         bench.write(Account { plan, ..account(1) }).await;
@@ -168,7 +172,7 @@ async fn webhooks_are_for_plans_that_have_them_and_mailboxes_for_all() {
 }
 
 #[tokio::test]
-async fn what_is_no_alert_or_of_nothing_that_is_left_tells_nobody() {
+async fn events_without_alert_or_with_a_deleted_subject_create_no_delivery() {
     let bench = AlertBench::new(Store::in_memory().unwrap()).await;
     bench.write(webhook(1)).await;
     bench.write(Op::DeleteMonitor(monitor_id(2))).await;
@@ -184,36 +188,38 @@ async fn what_is_no_alert_or_of_nothing_that_is_left_tells_nobody() {
 }
 
 #[test]
-fn an_id_is_made_of_event_and_receiver_and_sorts_by_the_event() {
-    let recorded = |seq, moment| JournalEvent { seq, event: alert_event(AlertKind::WentDown, 1, moment) };
+fn a_delivery_id_is_derived_from_event_and_receiver_and_sorts_by_time() {
+    let journal_event = |seq, at_ms| JournalEvent { seq, event: alert_event(AlertKind::WentDown, 1, at_ms) };
     let to = |n| Recipient::Destination(DestinationId::from_u128(n));
-    let id = event_delivery_id(&recorded(7, 40_000), to(1));
-    assert_eq!(id, event_delivery_id(&recorded(7, 40_000), to(1)));
-    for other in [event_delivery_id(&recorded(8, 40_000), to(1)), event_delivery_id(&recorded(7, 40_000), to(2))] {
+    let id = event_delivery_id(&journal_event(7, 40_000), to(1));
+    assert_eq!(id, event_delivery_id(&journal_event(7, 40_000), to(1)));
+    for other in
+        [event_delivery_id(&journal_event(8, 40_000), to(1)), event_delivery_id(&journal_event(7, 40_000), to(2))]
+    {
         assert_ne!(id, other);
     }
-    assert!(id < event_delivery_id(&recorded(1, 40_001), to(1)));
+    assert!(id < event_delivery_id(&journal_event(1, 40_001), to(1)));
 }
 
 #[tokio::test]
-async fn places_are_told_by_name_and_those_that_are_gone_by_number() {
+async fn agents_are_named_and_removed_ones_numbered() {
     let bench = AlertBench::new(Store::in_memory().unwrap()).await;
     let mut names = AgentNameCache::default();
     let event = alert_event(AlertKind::WentDown, 1, 40_000);
     let EventKind::StatusChanged(change) = &event.kind else { unreachable!() };
-    let mut of = |n| {
-        let named = names.for_change(change, account(n).id, bench.store.reader().as_ref()).unwrap();
-        let told = named.iter().map(|(place, it)| (place.0, it.name.clone(), it.network.clone()));
-        told.collect::<Vec<_>>()
+    let mut labels_for = |n| {
+        let labels = names.for_change(change, account(n).id, bench.store.reader().as_ref()).unwrap();
+        let entries = labels.iter().map(|(vantage, it)| (vantage.0, it.name.clone(), it.network.clone()));
+        entries.collect::<Vec<_>>()
     };
-    let gone = (9, "place 9".to_owned(), "unknown".to_owned());
-    assert_eq!(of(1), [(1, "agent-1".to_owned(), "one".to_owned()), gone.clone()]);
-    assert_eq!(of(2), [(1, "place 1".to_owned(), "one".to_owned()), gone]);
+    let removed = (9, "place 9".to_owned(), "unknown".to_owned());
+    assert_eq!(labels_for(1), [(1, "agent-1".to_owned(), "one".to_owned()), removed.clone()]);
+    assert_eq!(labels_for(2), [(1, "place 1".to_owned(), "one".to_owned()), removed]);
 }
 
 #[tokio::test]
-async fn agents_names_are_shown_to_the_operators_account_alone() {
-    for (owner, shown) in [(1, "agent-1"), (2, "place 1")] {
+async fn agents_names_are_shown_to_the_operators_account_only() {
+    for (owner, agent_name) in [(1, "agent-1"), (2, "place 1")] {
         let bench = AlertBench::new(Store::in_memory().unwrap()).await;
         bench.write(Account { created_at: at(6), ..account(2) }).await;
         bench.write(page(1, owner, "shop")).await;
@@ -225,7 +231,7 @@ async fn agents_names_are_shown_to_the_operators_account_alone() {
             panic!("{deliveries:?}")
         };
         let json = String::from_utf8_lossy(json).into_owned();
-        assert!(json.contains(shown), "{json}");
+        assert!(json.contains(agent_name), "{json}");
         assert_eq!(json.contains("agent-1"), owner == 1, "{json}");
     }
 }
@@ -236,7 +242,7 @@ fn chat(n: u128, events: Option<Vec<AlertKind>>) -> Destination {
 }
 
 #[tokio::test]
-async fn of_what_flaps_a_chat_hears_twice_and_everybody_else_of_each_change() {
+async fn chats_get_two_messages_about_flapping_and_others_one_for_each_change() {
     let bench = AlertBench::new(Store::in_memory().unwrap()).await;
     bench.write(webhook(1)).await;
     bench.write(destination(2, 1)).await;
@@ -252,20 +258,24 @@ async fn of_what_flaps_a_chat_hears_twice_and_everybody_else_of_each_change() {
         change.flapping = flaps.record_change(kind, event.at);
         events.push(event);
     }
-    let mut still = alert_event(AlertKind::StillDown, 1, 40_050);
-    let EventKind::StatusChanged(change) = &mut still.kind else { unreachable!() };
-    change.flapping = flaps.record_change(AlertKind::StillDown, still.at);
-    events.push(still);
+    let mut still_down = alert_event(AlertKind::StillDown, 1, 40_050);
+    let EventKind::StatusChanged(change) = &mut still_down.kind else { unreachable!() };
+    change.flapping = flaps.record_change(AlertKind::StillDown, still_down.at);
+    events.push(still_down);
     let end = at(40_039) + STABLE_AFTER;
-    let steady = flaps.end(end).unwrap();
-    events.push(Event { at: end, kind: EventKind::FlappingEnded(steady), ..alert_event(AlertKind::Recovered, 1, 0) });
+    let flapping_end = flaps.end(end).unwrap();
+    events.push(Event {
+        at: end,
+        kind: EventKind::FlappingEnded(flapping_end),
+        ..alert_event(AlertKind::Recovered, 1, 0)
+    });
     bench.commit_events(events).await;
     while bench.consume().await != Ok(ConsumerTurn::Idle) {}
-    let heard = |n: u128| {
-        let of = |it: &Delivery| it.to == Recipient::Destination(DestinationId::from_u128(n));
-        bench.deliveries().into_iter().filter(of).collect::<Vec<_>>()
+    let deliveries_to = |n: u128| {
+        let is_receiver = |it: &Delivery| it.to == Recipient::Destination(DestinationId::from_u128(n));
+        bench.deliveries().into_iter().filter(is_receiver).collect::<Vec<_>>()
     };
-    let events_of = |n: u128| heard(n).into_iter().map(|it| it.event).collect::<Vec<_>>();
+    let events_of = |n: u128| deliveries_to(n).into_iter().map(|it| it.event).collect::<Vec<_>>();
     assert_eq!((events_of(1).len(), events_of(2).len()), (41, 41));
     assert_eq!(events_of(3), ["went-down", "recovered", "flapping", "steady"]);
     assert_eq!(events_of(4), ["recovered", "flapping", "steady"]);
@@ -274,12 +284,12 @@ async fn of_what_flaps_a_chat_hears_twice_and_everybody_else_of_each_change() {
         let DeliveryMessage::Json(json) = &delivery.message else { panic!("{delivery:?}") };
         serde_json::from_slice(json).unwrap()
     };
-    let flags: Vec<Value> = heard(1).iter().map(|it| json(it)["flapping"].clone()).collect();
+    let flags: Vec<Value> = deliveries_to(1).iter().map(|it| json(it)["flapping"].clone()).collect();
     assert_eq!(flags.iter().filter(|flag| **flag == true).count(), 39);
     assert_eq!(flags[..2], [false, false]);
-    let texts: Vec<String> = heard(3).iter().map(|it| json(it)["text"].to_string()).collect();
+    let texts: Vec<String> = deliveries_to(3).iter().map(|it| json(it)["text"].to_string()).collect();
     assert!(texts[2].contains("Flapping: Monitor 1") && texts[3].contains("Stable again: Monitor 1"), "{texts:?}");
-    let began: Vec<_> = heard(2).iter().map(|it| it.outage_start).collect();
-    assert_eq!(began[..2], [Some(at(40_000)), Some(at(40_001))]);
+    let outage_starts: Vec<_> = deliveries_to(2).iter().map(|it| it.outage_start).collect();
+    assert_eq!(outage_starts[..2], [Some(at(40_000)), Some(at(40_001))]);
     assert_eq!(bench.alerts.counts()[0], (AlertKind::WentDown, 20), "every alert is counted");
 }

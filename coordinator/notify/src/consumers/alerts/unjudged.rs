@@ -11,15 +11,15 @@ use crate::render;
 /// Event name of the delivery.
 const EVENT: &str = "monitor.unjudged";
 
-/// Creates the delivery for an `Unjudged` event; `None` for any other event, or if the monitor or page is
-/// gone.
+/// Creates the delivery for an `Unjudged` event; `None` for any other event, or if the monitor or page no
+/// longer exists.
 pub(super) fn unjudged_delivery(
-    recorded: &JournalEvent,
+    journal_event: &JournalEvent,
     read: &dyn StoreRead,
     now: Timestamp,
 ) -> Result<Option<Delivery>> {
-    let EventKind::Unjudged(unjudged) = &recorded.event.kind else { return Ok(None) };
-    let (Some(page), Some(monitor)) = (recorded.event.page, recorded.event.monitor) else { return Ok(None) };
+    let EventKind::Unjudged(unjudged) = &journal_event.event.kind else { return Ok(None) };
+    let (Some(page), Some(monitor)) = (journal_event.event.page, journal_event.event.monitor) else { return Ok(None) };
     let (Some(page), Some(monitor)) = (read.page(page)?, read.monitor(monitor)?) else { return Ok(None) };
     let (page, monitor) = (page.value, monitor.value);
     let UnjudgedPeriod { since, reason } = unjudged;
@@ -28,7 +28,7 @@ pub(super) fn unjudged_delivery(
     Ok(Some(Delivery {
         page: Some(page.id),
         monitor: Some(monitor.id),
-        seq: recorded.seq,
-        ..Delivery::waiting(event_delivery_id(recorded, to), to, EVENT, mail, now)
+        seq: journal_event.seq,
+        ..Delivery::waiting(event_delivery_id(journal_event, to), to, EVENT, mail, now)
     }))
 }

@@ -50,8 +50,8 @@ impl BulletinBench {
         self.store.commit(Batch::new().write(op).clone()).await.unwrap();
     }
 
-    async fn commit_event(&self, of: IncidentId, change: IncidentChange, update: Option<u128>, notify: bool) {
-        let event = IncidentEvent { incident: of, change, update: update.map(UpdateId::from_u128), notify };
+    async fn commit_event(&self, incident: IncidentId, change: IncidentChange, update: Option<u128>, notify: bool) {
+        let event = IncidentEvent { incident, change, update: update.map(UpdateId::from_u128), notify };
         let event =
             Event { at: self.clock.now(), page: Some(page_id(1)), monitor: None, kind: EventKind::Incident(event) };
         self.store.commit(Batch::new().event(event).clone()).await.unwrap();
@@ -66,9 +66,9 @@ impl BulletinBench {
     }
 
     fn deliveries(&self) -> Vec<Delivery> {
-        let mut found = self.store.reader().deliveries_of(Some(page_id(1)), None, 99_999).unwrap();
-        found.reverse();
-        found.into_iter().map(|it| it.value).collect()
+        let mut deliveries = self.store.reader().deliveries_of(Some(page_id(1)), None, 99_999).unwrap();
+        deliveries.reverse();
+        deliveries.into_iter().map(|it| it.value).collect()
     }
 
     async fn fan_out(&self) -> FanoutTurn {
@@ -86,13 +86,13 @@ impl BulletinBench {
 
     /// Number of deliveries by subscriber.
     fn deliveries_by_subscriber(&self) -> BTreeMap<u128, usize> {
-        let mut got = BTreeMap::new();
+        let mut counts = BTreeMap::new();
         for delivery in self.deliveries() {
             if let Recipient::Subscriber(id) = delivery.to {
-                *got.entry(id.to_u128()).or_insert(0) += 1;
+                *counts.entry(id.to_u128()).or_insert(0) += 1;
             }
         }
-        got
+        counts
     }
 }
 
@@ -119,7 +119,7 @@ fn resolved_incident() -> Incident {
 }
 
 #[tokio::test]
-async fn each_word_on_an_incident_is_one_bulletin_of_its_moment() {
+async fn each_incident_update_is_one_bulletin_as_of_its_event() {
     let bench = BulletinBench::new(1).await;
     // Both events are read late, when the incident is already resolved.
     bench.put(resolved_incident()).await;
@@ -144,7 +144,7 @@ async fn each_word_on_an_incident_is_one_bulletin_of_its_moment() {
 }
 
 #[tokio::test]
-async fn a_window_is_told_at_creation_reminder_start_and_end() {
+async fn a_window_sends_bulletins_at_creation_reminder_start_and_end() {
     let bench = BulletinBench::new(1).await;
     let planned = Incident { updates: vec![update(1, IncidentStatus::Scheduled, "Soon")], ..window(7, 1, HOUR, true) };
     bench.put(planned.clone()).await;
@@ -162,7 +162,7 @@ async fn a_window_is_told_at_creation_reminder_start_and_end() {
 }
 
 #[tokio::test]
-async fn silence_is_kept_where_nobody_is_to_be_told() {
+async fn silent_changes_and_hidden_pages_create_no_bulletin() {
     let bench = BulletinBench::new(1).await;
     bench.put(resolved_incident()).await;
     bench.commit_event(resolved_incident().id, IncidentChange::Opened, Some(1), false).await;
@@ -193,7 +193,7 @@ async fn an_owner_is_reminded_of_an_incident_that_is_still_open() {
 }
 
 #[tokio::test]
-async fn news_goes_out_in_slices_while_most_of_the_last_are_sent() {
+async fn bulletins_go_out_in_slices_once_most_earlier_deliveries_are_sent() {
     let bench = BulletinBench::new(330).await;
     bench.put(bulletin(HOUR, 1, false)).await;
     let mut turns = 0;
@@ -212,7 +212,7 @@ async fn news_goes_out_in_slices_while_most_of_the_last_are_sent() {
 }
 
 #[tokio::test]
-async fn receivers_that_fail_hold_up_nobody_elses_news() {
+async fn failing_receivers_do_not_delay_other_subscribers() {
     let bench = BulletinBench::new(300).await;
     bench.put(bulletin(HOUR, 1, false)).await;
     while bench.fan_out().await != FanoutTurn::Idle {
@@ -225,7 +225,7 @@ async fn receivers_that_fail_hold_up_nobody_elses_news() {
 }
 
 #[tokio::test]
-async fn who_leaves_gets_nothing_from_the_next_slice_on() {
+async fn a_subscriber_who_leaves_is_skipped_from_the_next_slice_on() {
     let bench = BulletinBench::new(120).await;
     bench.put(bulletin(HOUR, 1, false)).await;
     assert_eq!(bench.fan_out().await, FanoutTurn::Wrote);
@@ -244,7 +244,7 @@ async fn who_leaves_gets_nothing_from_the_next_slice_on() {
 }
 
 #[tokio::test]
-async fn news_of_one_incident_keeps_its_order_and_others_go_beside() {
+async fn bulletins_of_one_incident_keep_their_order_and_other_incidents_run_in_parallel() {
     let bench = BulletinBench::new(160).await;
     let first = bulletin(HOUR, 1, false);
     let second = Bulletin { seq: 4, ..bulletin(HOUR + 1, 1, false) };
@@ -253,17 +253,17 @@ async fn news_of_one_incident_keeps_its_order_and_others_go_beside() {
         bench.put(it.clone()).await;
     }
     while bench.fan_out().await != FanoutTurn::Idle {
-        let seen: Vec<u64> = bench.deliveries().iter().map(|it| it.seq).collect();
-        let of = |seq: u64| seen.iter().filter(|it| **it == seq).count();
-        assert!(of(4) == 0 || of(3) == 160, "{} {}", of(3), of(4));
-        assert!(of(4) > 0 || of(5) == of(3), "{} {}", of(3), of(5));
+        let seqs: Vec<u64> = bench.deliveries().iter().map(|it| it.seq).collect();
+        let count_of = |seq: u64| seqs.iter().filter(|it| **it == seq).count();
+        assert!(count_of(4) == 0 || count_of(3) == 160, "{} {}", count_of(3), count_of(4));
+        assert!(count_of(4) > 0 || count_of(5) == count_of(3), "{} {}", count_of(3), count_of(5));
         bench.send().await;
     }
     assert_eq!(bench.deliveries_by_subscriber(), (1..=160).map(|n| (n, 3)).collect());
 }
 
 #[tokio::test]
-async fn a_page_that_hides_or_goes_stops_what_is_under_way() {
+async fn hiding_or_deleting_a_page_stops_its_bulletins() {
     for hidden in [Page { private: true, ..page(1, 1, "one") }, page(1, 1, "one").mark_deleted()] {
         let bench = BulletinBench::new(120).await;
         bench.put(bulletin(HOUR, 1, false)).await;
@@ -275,7 +275,7 @@ async fn a_page_that_hides_or_goes_stops_what_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_start_after_a_crash_goes_on_where_it_stood() {
+async fn fan_out_resumes_after_a_restart_without_repeating_deliveries() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Store::on_disk(folder.path(), parallax_store::disk::DiskOptions::default()).unwrap();
     let clock = Clock::manual(at(HOUR));
@@ -287,19 +287,19 @@ async fn a_start_after_a_crash_goes_on_where_it_stood() {
     }
     store.commit(batch).await.unwrap();
     let mut store = Some(store);
-    let made = loop {
+    let deliveries = loop {
         let opened = store.take().unwrap_or_else(open);
-        let done = fan_out_next(&opened, &clock).await.unwrap();
-        let made = opened.reader().deliveries_of(Some(page_id(1)), None, 999).unwrap();
-        for it in &made {
+        let turn = fan_out_next(&opened, &clock).await.unwrap();
+        let deliveries = opened.reader().deliveries_of(Some(page_id(1)), None, 999).unwrap();
+        for it in &deliveries {
             let sent = DeliveryState::Delivered(Timestamp::from_millis(1));
             opened.commit(Batch::new().write(Delivery { state: sent, ..it.value.clone() }).clone()).await.unwrap();
         }
         opened.close().await;
         drop(opened);
-        if done == FanoutTurn::Idle {
-            break made;
+        if turn == FanoutTurn::Idle {
+            break deliveries;
         }
     };
-    assert_eq!(made.len(), 130);
+    assert_eq!(deliveries.len(), 130);
 }

@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use crate::deliver::tests::receiver::{TestReceiver, TestReply, status_reply};
 
-fn call(url: &str) -> ChannelRequest {
+fn request(url: &str) -> ChannelRequest {
     ChannelRequest {
         url: Url::parse(url).unwrap(),
         headers: Vec::new(),
@@ -24,20 +24,22 @@ fn client() -> DeliveryClient {
     DeliveryClient::new(true, &[]).unwrap()
 }
 
-async fn posted(reply: impl Fn() -> TestReply + Send + Sync + 'static) -> Result<ChannelResponse, DeliveryError> {
+async fn post_to_receiver(
+    reply: impl Fn() -> TestReply + Send + Sync + 'static,
+) -> Result<ChannelResponse, DeliveryError> {
     let receiver = TestReceiver::start(move |_, _| reply()).await;
-    client().with_timeout(Duration::from_millis(1_500)).post(&call(&receiver.url())).await
+    client().with_timeout(Duration::from_millis(1_500)).post(&request(&receiver.url())).await
 }
 
 #[tokio::test]
-async fn an_answer_is_read_to_a_bound_and_its_start_kept() {
+async fn a_response_body_is_read_to_a_limit_and_its_start_is_stored() {
     let huge = || {
         let mut bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 10485760\r\n\r\n".to_vec();
         bytes.resize(bytes.len() + (10 << 20), b'x');
         TestReply::Bytes(bytes)
     };
-    let answer = posted(huge).await.unwrap();
-    assert_eq!((answer.status, answer.body), (StatusCode::OK, "x".repeat(MAX_RESPONSE_BYTES)));
+    let response = post_to_receiver(huge).await.unwrap();
+    assert_eq!((response.status, response.body), (StatusCode::OK, "x".repeat(MAX_RESPONSE_BYTES)));
     // Non-text bodies are not shown, whether their bytes or their media type reveal it.
     for (media, body, text) in [
         ("", b"a\xffb".as_slice(), ""),
@@ -50,52 +52,52 @@ async fn an_answer_is_read_to_a_bound_and_its_start_kept() {
         ("Content-Type: text/plain\r\n", b"abc", "abc"),
     ] {
         let head = format!("HTTP/1.1 200 OK\r\n{media}Content-Length: {}\r\n\r\n", body.len());
-        let odd = [head.as_bytes(), body].concat();
-        let answer = posted(move || TestReply::Bytes(odd.clone())).await.unwrap();
-        let shown = if answer.is_text { answer.body.as_str() } else { "" };
-        assert_eq!(shown, text, "{media}{body:?}");
+        let raw = [head.as_bytes(), body].concat();
+        let response = post_to_receiver(move || TestReply::Bytes(raw.clone())).await.unwrap();
+        let logged_text = if response.is_text { response.body.as_str() } else { "" };
+        assert_eq!(logged_text, text, "{media}{body:?}");
     }
     // A truncated body does not invalidate the response headers.
-    let short = || TestReply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab".to_vec());
-    assert_eq!(posted(short).await.unwrap().body, "ab");
+    let truncated = || TestReply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab".to_vec());
+    assert_eq!(post_to_receiver(truncated).await.unwrap().body, "ab");
 }
 
 #[tokio::test]
-async fn each_way_to_give_no_answer_has_its_word() {
-    assert_eq!(posted(|| TestReply::Hang).await, Err(DeliveryError::Timeout));
-    assert_eq!(posted(|| TestReply::Bytes(Vec::new())).await, Err(DeliveryError::Closed));
-    assert_eq!(posted(|| TestReply::Bytes(b"SSH-2.0-x\r\n\r\n".to_vec())).await, Err(DeliveryError::NotHttp));
+async fn each_missing_response_has_its_error() {
+    assert_eq!(post_to_receiver(|| TestReply::Hang).await, Err(DeliveryError::Timeout));
+    assert_eq!(post_to_receiver(|| TestReply::Bytes(Vec::new())).await, Err(DeliveryError::Closed));
+    assert_eq!(post_to_receiver(|| TestReply::Bytes(b"SSH-2.0-x\r\n\r\n".to_vec())).await, Err(DeliveryError::NotHttp));
     let endless = || TestReply::Bytes([b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 500_000]].concat());
-    assert_eq!(posted(endless).await, Err(DeliveryError::HeadersTooLarge));
-    let long = || TestReply::Bytes([b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 70_000], b"\r\n\r\n"].concat());
-    assert_eq!(posted(long).await, Err(DeliveryError::HeadersTooLarge));
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = nobody.local_addr().unwrap();
-    drop(nobody);
-    let refused = client().post(&call(&format!("http://{address}/"))).await;
+    assert_eq!(post_to_receiver(endless).await, Err(DeliveryError::HeadersTooLarge));
+    let oversized = || TestReply::Bytes([b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 70_000], b"\r\n\r\n"].concat());
+    assert_eq!(post_to_receiver(oversized).await, Err(DeliveryError::HeadersTooLarge));
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = closed.local_addr().unwrap();
+    drop(closed);
+    let refused = client().post(&request(&format!("http://{address}/"))).await;
     assert_eq!(refused, Err(DeliveryError::Dial(DialError::Refused)));
     let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = plain.local_addr().unwrap();
-    let answering = tokio::spawn(async move {
+    let server = tokio::spawn(async move {
         let (mut stream, _) = plain.accept().await.unwrap();
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
     });
-    assert_eq!(client().post(&call(&format!("https://{address}/"))).await, Err(DeliveryError::Tls));
-    answering.await.unwrap();
+    assert_eq!(client().post(&request(&format!("https://{address}/"))).await, Err(DeliveryError::Tls));
+    server.await.unwrap();
 }
 
 #[tokio::test]
-async fn a_redirect_is_an_answer_and_nobody_goes_there() {
-    let secret = TestReceiver::healthy().await;
-    let to = secret.url();
-    let receiver = TestReceiver::start(move |_, _| status_reply(302, &format!("Location: {to}\r\n"))).await;
-    let answer = client().post(&call(&receiver.url())).await.unwrap();
-    assert_eq!(answer.status, StatusCode::FOUND);
-    assert!(secret.requests().is_empty());
+async fn redirects_are_not_followed() {
+    let redirect_target = TestReceiver::healthy().await;
+    let target_url = redirect_target.url();
+    let receiver = TestReceiver::start(move |_, _| status_reply(302, &format!("Location: {target_url}\r\n"))).await;
+    let response = client().post(&request(&receiver.url())).await.unwrap();
+    assert_eq!(response.status, StatusCode::FOUND);
+    assert!(redirect_target.requests().is_empty());
 }
 
 #[tokio::test]
-async fn no_address_of_ones_own_is_reached_however_it_is_written() {
+async fn own_and_private_addresses_are_refused_in_every_notation() {
     let receiver = TestReceiver::healthy().await;
     let port = receiver.address.port();
     let client = DeliveryClient::new(false, &[]).unwrap();
@@ -132,8 +134,8 @@ async fn no_address_of_ones_own_is_reached_however_it_is_written() {
         "192.168.1.1",
     ] {
         let Ok(url) = Url::parse(&format!("http://{host}:{port}/")) else { continue };
-        let call = ChannelRequest { url, headers: Vec::new(), body: Bytes::new(), follow_up: None };
-        let refused = client.post(&call).await;
+        let request = ChannelRequest { url, headers: Vec::new(), body: Bytes::new(), follow_up: None };
+        let refused = client.post(&request).await;
         assert!(
             matches!(
                 refused,
@@ -150,12 +152,12 @@ async fn no_address_of_ones_own_is_reached_however_it_is_written() {
     }
     assert!(receiver.requests().is_empty());
     for url in ["ftp://example.com/", "unix:/run/x", "file:///etc/passwd"] {
-        assert_eq!(client.post(&call(url)).await, Err(DeliveryError::UnsupportedUrl), "{url}");
+        assert_eq!(client.post(&request(url)).await, Err(DeliveryError::UnsupportedUrl), "{url}");
     }
 }
 
 #[tokio::test]
-async fn a_name_that_only_the_own_network_knows_is_told_like_one_that_nobody_knows() {
+async fn an_internal_name_gives_the_same_error_as_an_unknown_one() {
     let zone = StubServer::start(|name, _| match name {
         "inner.example" => StubAnswer::Addresses(vec!["10.1.2.3".parse().unwrap()]),
         "mixed.example" => StubAnswer::Addresses(vec!["8.8.8.8".parse().unwrap(), "127.0.0.1".parse().unwrap()]),
@@ -167,13 +169,13 @@ async fn a_name_that_only_the_own_network_knows_is_told_like_one_that_nobody_kno
     let resolver = DnsResolver::with_servers(&[zone.address()]).unwrap();
     let client = DeliveryClient::with_guard(DialGuard::new(resolver, DialPolicy::default()), &[]).unwrap();
     for host in ["inner.example", "mixed.example", "empty.example", "gone.example", "vault.internal"] {
-        let error = client.post(&call(&format!("http://{host}/"))).await.unwrap_err();
+        let error = client.post(&request(&format!("http://{host}/"))).await.unwrap_err();
         assert_eq!(error, DeliveryError::NoPublicAddress, "{host}");
     }
 }
 
 #[tokio::test]
-async fn while_own_addresses_can_not_be_read_nothing_is_delivered_and_it_is_no_fault_of_the_receiver() {
+async fn unreadable_own_addresses_block_deliveries_and_do_not_count_against_the_receiver() {
     let receiver = TestReceiver::start(|_, _| status_reply(200, "")).await;
     // EAFNOSUPPORT, as in a systemd unit without AF_NETLINK.
     let unreadable = || Err(std::io::Error::from_raw_os_error(97));
@@ -182,7 +184,7 @@ async fn while_own_addresses_can_not_be_read_nothing_is_delivered_and_it_is_no_f
         .with_own_addresses(parallax_dial::OwnAddresses::from_reader(unreadable));
     let client = DeliveryClient::with_guard(guard, &[]).unwrap();
     for url in [receiver.url(), "http://8.8.8.8/".to_owned()] {
-        let error = client.post(&call(&url)).await.unwrap_err();
+        let error = client.post(&request(&url)).await.unwrap_err();
         assert_eq!(error, DeliveryError::OwnFault(DialError::OwnAddressesUnreadable), "{url}");
         assert!(error.is_our_fault());
     }
@@ -191,7 +193,7 @@ async fn while_own_addresses_can_not_be_read_nothing_is_delivered_and_it_is_no_f
 }
 
 #[tokio::test]
-async fn https_is_spoken_to_whom_the_certificate_names_and_to_nobody_else() {
+async fn https_requires_a_certificate_for_the_host() {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -207,7 +209,7 @@ async fn https_is_spoken_to_whom_the_certificate_names_and_to_nobody_else() {
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let serving = tokio::spawn(async move {
+    let server = tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let Ok(mut stream) = acceptor.accept(stream).await else { continue };
             let mut head = [0; 4096];
@@ -217,11 +219,11 @@ async fn https_is_spoken_to_whom_the_certificate_names_and_to_nobody_else() {
         }
     });
     let trusting = DeliveryClient::new(true, &[certificate.der().clone()]).unwrap();
-    let answer = trusting.post(&call(&format!("https://localhost:{port}/"))).await.unwrap();
-    assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    let response = trusting.post(&request(&format!("https://localhost:{port}/"))).await.unwrap();
+    assert_eq!(response.status, StatusCode::NO_CONTENT);
     for (client, host) in [(&trusting, "127.0.0.1"), (&client(), "localhost")] {
-        let refused = client.post(&call(&format!("https://{host}:{port}/"))).await;
+        let refused = client.post(&request(&format!("https://{host}:{port}/"))).await;
         assert!(matches!(refused, Err(DeliveryError::Certificate(_))), "{host}: {refused:?}");
     }
-    serving.abort();
+    server.abort();
 }

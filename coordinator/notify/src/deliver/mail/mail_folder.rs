@@ -1,4 +1,4 @@
-//! Mail folder for a service without a mail server: one file per mail, only the newest are kept.
+//! Mail folder for a service without a mail server: one file per mail; the oldest are deleted.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -16,9 +16,9 @@ const MAX_MAILS: usize = 1_000;
 const FILE_EXTENSION: &str = ".eml";
 
 /// Writes a mail to the folder. A retry overwrites the file of the first attempt.
-pub(super) async fn store_mail(folder: PathBuf, parcel: &OutgoingMail, message: Vec<u8>) -> SendResult {
+pub(super) async fn store_mail(folder: PathBuf, mail: &OutgoingMail, message: Vec<u8>) -> SendResult {
     // Names sort by time; thirteen digits suffice until the year 2286.
-    let name = format!("{:013}-{}{FILE_EXTENSION}", parcel.date.as_millis(), parcel.delivery);
+    let name = format!("{:013}-{}{FILE_EXTENSION}", mail.date.as_millis(), mail.delivery);
     let written = tokio::task::spawn_blocking(move || write_mail(&folder, &name, &message)).await;
     match written.unwrap_or_else(|error| Err(io::Error::other(error))) {
         Ok(()) => SendResult {
@@ -38,9 +38,9 @@ pub(super) async fn store_mail(folder: PathBuf, parcel: &OutgoingMail, message: 
 
 fn write_mail(folder: &Path, name: &str, message: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let unfinished = folder.join(format!(".{name}"));
-    fs::write(&unfinished, message)?;
-    fs::rename(&unfinished, folder.join(name))?;
+    let temporary = folder.join(format!(".{name}"));
+    fs::write(&temporary, message)?;
+    fs::rename(&temporary, folder.join(name))?;
     delete_oldest(folder)
 }
 
@@ -50,6 +50,6 @@ fn delete_oldest(folder: &Path) -> io::Result<()> {
     let mut mails: Vec<String> =
         names.filter(|name| name.ends_with(FILE_EXTENSION) && !name.starts_with('.')).collect();
     mails.sort_unstable();
-    let over = mails.len().saturating_sub(MAX_MAILS);
-    mails.iter().take(over).try_for_each(|name| fs::remove_file(folder.join(name)))
+    let excess = mails.len().saturating_sub(MAX_MAILS);
+    mails.iter().take(excess).try_for_each(|name| fs::remove_file(folder.join(name)))
 }

@@ -61,7 +61,7 @@ impl SmtpClient {
 
     /// Attempts once to send a message.
     pub(super) async fn send(&self, envelope: &Envelope, message: &[u8]) -> SendResult {
-        let Ok(_turn) = self.permits.acquire().await else {
+        let Ok(_permit) = self.permits.acquire().await else {
             return smtp_step::step_timed_out(SmtpStep::Connect);
         };
         // The server may have closed an idle connection in the meantime; then no command has been sent on it.
@@ -72,13 +72,13 @@ impl SmtpClient {
         }
         let mut connection = match self.connect().await {
             Ok(connection) => connection,
-            Err(sent) => return sent,
+            Err(failure) => return failure,
         };
         match self.start_transaction(&mut connection, envelope).await {
             Ok(()) => self.finish_transaction(connection, envelope, message).await,
-            Err(sent) => {
+            Err(failure) => {
                 self.quit(connection).await;
-                sent
+                failure
             }
         }
     }
@@ -109,20 +109,20 @@ impl SmtpClient {
         envelope: &Envelope,
         message: &[u8],
     ) -> SendResult {
-        let sent = match self.transfer(&mut connection, envelope, message).await {
-            Ok(sent) | Err(sent) => sent,
+        let result = match self.transfer(&mut connection, envelope, message).await {
+            Ok(result) | Err(result) => result,
         };
         // After a reply the server waits for the next command; in any other case the connection's state is
         // unknown.
-        let can_go_on = sent.status.is_some()
-            && (sent.outcome == AttemptOutcome::Accepted
+        let is_reusable = result.status.is_some()
+            && (result.outcome == AttemptOutcome::Accepted
                 || self.with_timeout(SmtpStep::Connect, connection.command(Rset)).await.is_ok());
-        if can_go_on {
+        if is_reusable {
             self.idle_connections().push((connection, Instant::now()));
         } else {
             self.quit(connection).await;
         }
-        sent
+        result
     }
 
     async fn transfer(
@@ -135,13 +135,13 @@ impl SmtpClient {
             self.with_timeout(SmtpStep::Recipient, connection.command(Rcpt::new(to.clone(), Vec::new()))).await?;
         }
         self.with_timeout(SmtpStep::Content, connection.command(Data)).await?;
-        let reply = self.with_timeout(SmtpStep::Content, connection.message(message)).await?;
-        let answer = reply.message().collect::<Vec<_>>().join("\n");
+        let response = self.with_timeout(SmtpStep::Content, connection.message(message)).await?;
+        let reply = response.message().collect::<Vec<_>>().join("\n");
         Ok(SendResult {
-            status: Some(u16::from(reply.code())),
+            status: Some(u16::from(response.code())),
             outcome: AttemptOutcome::Accepted,
             error: None,
-            reply: truncated_reply(answer),
+            reply: truncated_reply(reply),
             is_our_fault: false,
         })
     }
@@ -149,8 +149,9 @@ impl SmtpClient {
     async fn connect(&self) -> Result<AsyncSmtpConnection, SendResult> {
         let (config, name) = (&self.config, ClientId::default());
         let server = (config.host.as_str(), config.port);
-        let first = self.tls.clone().filter(|_| config.tls == SmtpTls::Implicit);
-        let connecting = AsyncSmtpConnection::connect_tokio1(server, Some(config.step_timeout), &name, first, None);
+        let implicit_tls = self.tls.clone().filter(|_| config.tls == SmtpTls::Implicit);
+        let connecting =
+            AsyncSmtpConnection::connect_tokio1(server, Some(config.step_timeout), &name, implicit_tls, None);
         let mut connection = self.with_timeout(SmtpStep::Connect, connecting).await?;
         if let Some(tls) = self.tls.clone().filter(|_| config.tls == SmtpTls::StartTls) {
             self.with_timeout(SmtpStep::Connect, connection.starttls(tls, &name)).await?;
@@ -183,14 +184,14 @@ impl SmtpClient {
     async fn with_timeout<T>(
         &self,
         step: SmtpStep,
-        doing: impl Future<Output = Result<T, Error>>,
+        operation: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, SendResult> {
-        let patience = match step {
+        let limit = match step {
             SmtpStep::Content => self.config.step_timeout.saturating_mul(4),
             SmtpStep::Connect | SmtpStep::Login | SmtpStep::Sender | SmtpStep::Recipient => self.config.step_timeout,
         };
-        match tokio::time::timeout(patience, doing).await {
-            Ok(Ok(done)) => Ok(done),
+        match tokio::time::timeout(limit, operation).await {
+            Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(smtp_step::step_failed(step, &error)),
             Err(_) => Err(smtp_step::step_timed_out(step)),
         }

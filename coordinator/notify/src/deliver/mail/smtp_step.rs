@@ -1,4 +1,4 @@
-//! Classification of SMTP rejections by step: whose fault it is, and whether to retry.
+//! Classification of SMTP rejections by step: the side at fault, and whether to retry.
 
 use lettre::transport::smtp::Error;
 use parallax_core::delivery::AttemptOutcome;
@@ -43,15 +43,15 @@ impl SmtpStep {
 pub(super) fn step_failed(step: SmtpStep, error: &Error) -> SendResult {
     let status = error.status().map(u16::from);
     let reply = error_chain(error);
-    let is_refused = error.is_permanent() && status.is_some_and(|status| is_about_address(step, status, &reply));
-    let is_ours = !is_refused && (error.is_permanent() || !step.may_concern_recipient() || status.is_none());
-    let whose = if is_ours { "our side: " } else { "" };
+    let is_rejected = error.is_permanent() && status.is_some_and(|status| is_about_address(step, status, &reply));
+    let is_our_fault = !is_rejected && (error.is_permanent() || !step.may_concern_recipient() || status.is_none());
+    let prefix = if is_our_fault { "our side: " } else { "" };
     SendResult {
         status,
-        outcome: if is_refused { AttemptOutcome::Rejected } else { AttemptOutcome::Deferred(None) },
-        error: Some(format!("{whose}{}", step.failure_text())),
+        outcome: if is_rejected { AttemptOutcome::Rejected } else { AttemptOutcome::Deferred(None) },
+        error: Some(format!("{prefix}{}", step.failure_text())),
         reply: truncated_reply(reply),
-        is_our_fault: is_ours,
+        is_our_fault,
     }
 }
 
@@ -62,16 +62,16 @@ pub(super) fn step_timed_out(step: SmtpStep) -> SendResult {
 }
 
 fn error_chain(error: &Error) -> String {
-    let mut words = error.to_string();
+    let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {
-        let more = error.to_string();
-        if !words.contains(&more) {
-            words = format!("{words}: {more}");
+        let cause_text = error.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
         }
         source = error.source();
     }
-    words
+    text
 }
 
 fn is_about_address(step: SmtpStep, status: u16, reply: &str) -> bool {
@@ -93,7 +93,7 @@ fn is_about_address(step: SmtpStep, status: u16, reply: &str) -> bool {
 
 /// Subject and detail of an enhanced status code of class 5 (RFC 3463): `5.1.1` yields 1 and 1.
 fn enhanced_status(reply: &str) -> Option<(u16, u16)> {
-    reply.split(|sign: char| !(sign.is_ascii_digit() || sign == '.')).find_map(|word| {
+    reply.split(|character: char| !(character.is_ascii_digit() || character == '.')).find_map(|word| {
         let mut parts = word.strip_prefix("5.")?.split('.');
         let subject = parts.next()?.parse().ok()?;
         let detail = parts.next()?.parse().ok()?;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_about_the_address_is_held_against_it() {
+    fn only_rejections_of_the_address_count_against_it() {
         for (step, status, reply, about_address) in [
             (SmtpStep::Recipient, 550, "permanent error (550): No such user", true),
             (SmtpStep::Recipient, 550, "permanent error (550): 5.1.1 No such user", true),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enhanced_code_is_told_from_other_numbers() {
+    fn an_enhanced_status_code_is_distinguished_from_other_numbers() {
         for (reply, code) in [
             ("5.1.1 no", Some((1, 1))),
             ("(550): 5.7.26, no", Some((7, 26))),

@@ -20,20 +20,20 @@ fn waiting(receiver: u128, monitor: u128, seq: u64) -> WaitingDelivery {
 }
 
 /// Class of a receiver; its host is its number divided by 100.
-fn class(receiver: Recipient, last: Option<bool>) -> ReceiverClass {
+fn class(receiver: Recipient, last_succeeded: Option<bool>) -> ReceiverClass {
     let Recipient::Destination(id) = receiver else {
-        return ReceiverClass { host: None, last_succeeded: last };
+        return ReceiverClass { host: None, last_succeeded };
     };
-    ReceiverClass { host: Some(format!("h{}", id.to_u128() / 100).into()), last_succeeded: last }
+    ReceiverClass { host: Some(format!("h{}", id.to_u128() / 100).into()), last_succeeded }
 }
 
 /// Takes everything that may be sent.
-fn take(queue: &mut DeliveryQueue, last: Option<bool>) -> Vec<(OrderingKey, DeliveryId)> {
-    let mut looks = usize::MAX;
-    std::iter::from_fn(|| queue.take_next(NOW, &mut looks, |to| class(to, last))).collect()
+fn take_all(queue: &mut DeliveryQueue, last_succeeded: Option<bool>) -> Vec<(OrderingKey, DeliveryId)> {
+    let mut checks_left = usize::MAX;
+    std::iter::from_fn(|| queue.take_next(NOW, &mut checks_left, |to| class(to, last_succeeded))).collect()
 }
 
-fn filled(waiting: &[WaitingDelivery]) -> DeliveryQueue {
+fn queue_of(waiting: &[WaitingDelivery]) -> DeliveryQueue {
     let mut queue = DeliveryQueue::default();
     queue.replace_waiting(waiting);
     queue
@@ -44,10 +44,10 @@ fn many(receivers: std::ops::Range<u128>, monitors: u128) -> Vec<WaitingDelivery
 }
 
 #[test]
-fn a_lane_has_one_on_its_way_and_goes_in_its_order() {
-    let mut queue = filled(&[waiting(1, 1, 3), waiting(1, 1, 1), waiting(1, 1, 2)]);
+fn an_ordering_key_has_one_delivery_in_flight_and_keeps_its_order() {
+    let mut queue = queue_of(&[waiting(1, 1, 3), waiting(1, 1, 1), waiting(1, 1, 2)]);
     for seq in 1..=3 {
-        let taken = take(&mut queue, Some(true));
+        let taken = take_all(&mut queue, Some(true));
         assert_eq!(taken.iter().map(|(_, id)| *id).collect::<Vec<_>>(), [waiting(1, 1, seq).id]);
         queue.on_finished(taken[0].0, NextStep::Finished, Some(true));
     }
@@ -55,19 +55,19 @@ fn a_lane_has_one_on_its_way_and_goes_in_its_order() {
 }
 
 #[test]
-fn one_that_has_to_wait_holds_its_lane_up_until_its_time() {
-    let mut queue = filled(&[waiting(1, 1, 1), waiting(1, 1, 2), waiting(2, 2, 1)]);
-    let taken = take(&mut queue, Some(true));
+fn a_retried_delivery_blocks_its_ordering_key_until_it_is_due() {
+    let mut queue = queue_of(&[waiting(1, 1, 1), waiting(1, 1, 2), waiting(2, 2, 1)]);
+    let taken = take_all(&mut queue, Some(true));
     assert_eq!(taken.len(), 2);
     queue.on_finished(taken[0].0, NextStep::WaitUntil(NOW + 5_000), Some(false));
     queue.on_finished(taken[1].0, NextStep::Finished, None);
-    assert!(take(&mut queue, Some(true)).is_empty());
+    assert!(take_all(&mut queue, Some(true)).is_empty());
     assert_eq!(queue.next_due(), Some(NOW + 5_000));
 }
 
 #[test]
-fn slots_are_shared_as_they_should_be() {
-    let count = |waiting: &[WaitingDelivery], last| take(&mut filled(waiting), last).len();
+fn each_pool_has_its_limit() {
+    let count = |waiting: &[WaitingDelivery], last_succeeded| take_all(&mut queue_of(waiting), last_succeeded).len();
     assert_eq!(count(&many(0..1, 9), Some(true)), MAX_PER_RECEIVER);
     assert_eq!(count(&many(0..1, 9), None), MAX_PER_RECEIVER);
     assert_eq!(count(&many(0..20, 9), Some(true)), MAX_PER_HOST);
@@ -76,69 +76,69 @@ fn slots_are_shared_as_they_should_be() {
     assert_eq!(count(&many(0..10_000, 1), Some(false)), MAX_FAILING);
     let mails: Vec<_> = (0..20)
         .map(|n| {
-            let lane = OrderingKey { to: Recipient::OperatorMail, subject: n };
-            WaitingDelivery { ordering_key: lane, ..waiting(n, n, 1) }
+            let ordering_key = OrderingKey { to: Recipient::OperatorMail, subject: n };
+            WaitingDelivery { ordering_key, ..waiting(n, n, 1) }
         })
         .collect();
     assert_eq!(count(&mails, None), MAX_MAILS);
 }
 
 #[test]
-fn every_slot_that_is_given_back_is_taken_again_until_nothing_is_left() {
+fn every_released_slot_is_used_again_until_the_queue_is_empty() {
     // Receivers that fail, new ones and healthy ones, a hundred on each host.
     let all = many(0..400, 7);
-    let mut queue = filled(&all);
-    let last = |to: Recipient| {
+    let mut queue = queue_of(&all);
+    let last_attempt = |to: Recipient| {
         let Recipient::Destination(id) = to else { return None };
         [None, Some(true), Some(false)][(id.to_u128() % 3) as usize]
     };
-    let (mut on_way, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut in_flight, mut sent) = (Vec::new(), BTreeSet::new());
     loop {
-        let mut looks = usize::MAX;
-        while let Some((lane, id)) = queue.take_next(NOW, &mut looks, |to| class(to, last(to))) {
-            assert!(seen.insert(id), "nothing goes out twice");
-            on_way.push(lane);
+        let mut checks_left = usize::MAX;
+        while let Some((ordering_key, id)) = queue.take_next(NOW, &mut checks_left, |to| class(to, last_attempt(to))) {
+            assert!(sent.insert(id), "nothing goes out twice");
+            in_flight.push(ordering_key);
         }
-        let Some(lane) = on_way.pop() else { break };
-        queue.on_finished(lane, NextStep::Finished, None);
+        let Some(ordering_key) = in_flight.pop() else { break };
+        queue.on_finished(ordering_key, NextStep::Finished, None);
     }
-    assert_eq!(seen.len(), all.len());
+    assert_eq!(sent.len(), all.len());
     assert!(queue.used_slots.is_empty() && queue.in_flight.is_empty());
 }
 
 #[test]
-fn a_receiver_gets_the_next_once_the_last_is_noted() {
-    let mut queue = filled(&many(0..1, 9));
+fn a_receiver_gets_its_next_delivery_once_the_last_is_recorded() {
+    let mut queue = queue_of(&many(0..1, 9));
     for _ in 0..9 {
-        let taken = take(&mut queue, None);
+        let taken = take_all(&mut queue, None);
         assert_eq!(taken.len(), 1);
         queue.on_finished(taken[0].0, NextStep::Finished, Some(true));
     }
-    assert!(take(&mut queue, None).is_empty());
+    assert!(take_all(&mut queue, None).is_empty());
 }
 
 #[test]
-fn a_list_that_is_older_than_what_is_on_its_way_sends_nothing_twice() {
+fn an_outdated_listing_sends_nothing_twice() {
     let all = many(0..2, 1);
-    let mut queue = filled(&all);
-    let taken = take(&mut queue, Some(true));
+    let mut queue = queue_of(&all);
+    let taken = take_all(&mut queue, Some(true));
     queue.replace_waiting(&all);
-    assert!(take(&mut queue, Some(true)).is_empty());
-    taken.iter().for_each(|(lane, _)| queue.on_finished(*lane, NextStep::Finished, Some(true)));
-    assert!(take(&mut queue, Some(true)).is_empty());
+    assert!(take_all(&mut queue, Some(true)).is_empty());
+    taken.iter().for_each(|(ordering_key, _)| queue.on_finished(*ordering_key, NextStep::Finished, Some(true)));
+    assert!(take_all(&mut queue, Some(true)).is_empty());
     assert_eq!(queue.in_flight_count(), 0);
 }
 
 #[test]
-fn a_turn_looks_at_no_more_than_it_may() {
-    let mut queue = filled(&many(0..100, 1));
-    let mut looks = 10;
-    while queue.take_next(NOW, &mut looks, |to| class(to, Some(false))).is_some() {}
-    assert_eq!((looks, queue.in_flight_count()), (0, MAX_FAILING_PER_HOST));
+fn a_turn_checks_at_most_the_given_number_of_receivers() {
+    let mut queue = queue_of(&many(0..100, 1));
+    let mut checks_left = 10;
+    while queue.take_next(NOW, &mut checks_left, |to| class(to, Some(false))).is_some() {}
+    assert_eq!((checks_left, queue.in_flight_count()), (0, MAX_FAILING_PER_HOST));
 }
 
 #[test]
-fn those_behind_the_first_of_their_lane_are_told() {
+fn deliveries_behind_the_first_of_their_ordering_key_are_listed() {
     let list = [waiting(1, 1, 3), waiting(1, 2, 1), waiting(1, 1, 1), waiting(2, 1, 9)];
     assert_eq!(queued_behind(&list), [list[0]]);
 }

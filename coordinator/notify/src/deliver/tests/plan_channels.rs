@@ -5,15 +5,15 @@ use parallax_core::plan::Plan;
 use super::*;
 
 #[tokio::test]
-async fn what_waits_for_a_channel_that_the_plan_does_not_have_is_dropped() {
-    let (world, receiver) = (DeliveryWorld::new().await, TestReceiver::healthy().await);
-    world.hook(1, &receiver.url()).await;
+async fn deliveries_for_a_channel_outside_the_plan_are_dropped() {
+    let (bench, receiver) = (DeliveryBench::new().await, TestReceiver::healthy().await);
+    bench.add_webhook(1, &receiver.url()).await;
     let plan = |plan| parallax_core::account::Account { plan, ..samples::account(1) };
-    world.put(plan(Plan::Free)).await;
-    let vain = world.send(1, 1, 1, "went-down").await;
-    world.wait_for_stage(vain, dropped).await;
-    world.put(plan(Plan::Hobby)).await;
-    let taken = world.send(1, 1, 2, "recovered").await;
-    world.wait_for_stage(taken, delivered).await;
+    bench.put(plan(Plan::Free)).await;
+    let excluded = bench.send(1, 1, 1, "went-down").await;
+    bench.wait_for_state(excluded, is_dropped).await;
+    bench.put(plan(Plan::Hobby)).await;
+    let included = bench.send(1, 1, 2, "recovered").await;
+    bench.wait_for_state(included, is_delivered).await;
     assert_eq!(receiver.requests().len(), 1);
 }

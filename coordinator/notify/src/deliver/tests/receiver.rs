@@ -40,38 +40,39 @@ pub(crate) fn status_reply(status: u16, lines: &str) -> TestReply {
 
 pub(crate) struct TestReceiver {
     pub(crate) address: SocketAddr,
-    got: Arc<Mutex<Vec<ReceivedRequest>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
     count: watch::Receiver<usize>,
-    serving: JoinHandle<()>,
+    server: JoinHandle<()>,
 }
 
 impl TestReceiver {
-    /// Starts a receiver; `answer` returns the response to the n-th request, counted from 0.
-    pub(crate) async fn start(answer: impl Fn(usize, &ReceivedRequest) -> TestReply + Send + Sync + 'static) -> Self {
+    /// Starts a receiver; `reply` returns the response to the n-th request, counted from 0.
+    pub(crate) async fn start(reply: impl Fn(usize, &ReceivedRequest) -> TestReply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (got, answer) = (Arc::<Mutex<Vec<ReceivedRequest>>>::default(), Arc::new(answer));
-        let (told, count) = watch::channel(0);
-        let (kept, told) = (Arc::clone(&got), Arc::new(told));
-        let serving = tokio::spawn(async move {
+        let (requests, reply) = (Arc::<Mutex<Vec<ReceivedRequest>>>::default(), Arc::new(reply));
+        let (count_sender, count) = watch::channel(0);
+        let (received, count_sender) = (Arc::clone(&requests), Arc::new(count_sender));
+        let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (kept, answer, told) = (Arc::clone(&kept), Arc::clone(&answer), Arc::clone(&told));
+                let (received, reply, count_sender) =
+                    (Arc::clone(&received), Arc::clone(&reply), Arc::clone(&count_sender));
                 tokio::spawn(async move {
-                    let Some((got, mut stream)) = read(stream).await else { return };
+                    let Some((request, mut stream)) = read(stream).await else { return };
                     let number = {
-                        let mut kept = kept.lock().unwrap();
-                        kept.push(got.clone());
-                        kept.len() - 1
+                        let mut received = received.lock().unwrap();
+                        received.push(request.clone());
+                        received.len() - 1
                     };
-                    told.send_modify(|count| *count += 1);
-                    match answer(number, &got) {
+                    count_sender.send_modify(|count| *count += 1);
+                    match reply(number, &request) {
                         TestReply::Bytes(bytes) => drop(stream.write_all(&bytes).await),
                         TestReply::Hang => std::future::pending().await,
                     }
                 });
             }
         });
-        Self { address, got, count, serving }
+        Self { address, requests, count, server }
     }
 
     /// Starts a receiver that accepts everything.
@@ -85,20 +86,20 @@ impl TestReceiver {
 
     /// Waits until `count` requests have arrived, and returns all of them.
     pub(crate) async fn wait_for_requests(&self, count: usize) -> Vec<ReceivedRequest> {
-        let mut seen = self.count.clone();
-        let waiting = seen.wait_for(|now| *now >= count);
+        let mut count_changes = self.count.clone();
+        let waiting = count_changes.wait_for(|now| *now >= count);
         timeout(Duration::from_secs(20), waiting).await.expect("they come in time").unwrap();
         self.requests()
     }
 
     pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
-        self.got.lock().unwrap().clone()
+        self.requests.lock().unwrap().clone()
     }
 }
 
 impl Drop for TestReceiver {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.server.abort();
     }
 }
 
@@ -110,11 +111,11 @@ async fn read(mut stream: TcpStream) -> Option<(ReceivedRequest, TcpStream)> {
         bytes.extend_from_slice(&chunk[..read]);
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-        let mut got = ReceivedRequest { head, body: bytes[end + 4..].to_vec() };
-        let length: usize = got.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
-        if got.body.len() >= length {
+        let mut request = ReceivedRequest { head, body: bytes[end + 4..].to_vec() };
+        let length: usize = request.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+        if request.body.len() >= length {
             return Some((
-                std::mem::replace(&mut got, ReceivedRequest { head: String::new(), body: Vec::new() }),
+                std::mem::replace(&mut request, ReceivedRequest { head: String::new(), body: Vec::new() }),
                 stream,
             ));
         }

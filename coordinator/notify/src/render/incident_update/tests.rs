@@ -48,11 +48,15 @@ fn incident(kind: IncidentKind, title: &str, body: &str) -> Incident {
     }
 }
 
-fn news<T>(what: What, incident: &Incident, page: &str, write: impl FnOnce(&IncidentNotification<'_>) -> T) -> T {
-    let told =
-        IncidentEvent { incident: incident.id, change: what, update: Some(UpdateId::from_u128(4)), notify: true };
+fn with_notification<T>(
+    change: IncidentChange,
+    incident: &Incident,
+    page: &str,
+    write: impl FnOnce(&IncidentNotification<'_>) -> T,
+) -> T {
+    let event = IncidentEvent { incident: incident.id, change, update: Some(UpdateId::from_u128(4)), notify: true };
     write(&IncidentNotification {
-        event: &told,
+        event: &event,
         page,
         page_url: "https://shop.example",
         incident,
@@ -65,13 +69,13 @@ fn news<T>(what: What, incident: &Incident, page: &str, write: impl FnOnce(&Inci
 }
 
 #[test]
-fn subscribers_read_what_happened_and_what_was_said() {
+fn an_update_mail_has_the_event_and_the_posted_text() {
     let incident = incident(IncidentKind::Incident, "Slow checkout", "We are **looking** into it.\n\n- soon");
-    let written = news(What::Opened, &incident, "Shop", render_update).unwrap();
-    assert_eq!(written.event, "incident.created");
-    assert_eq!(written.mail.subject, "[Shop] Slow checkout");
+    let rendered = with_notification(IncidentChange::Opened, &incident, "Shop", render_update).unwrap();
+    assert_eq!(rendered.event, "incident.created");
+    assert_eq!(rendered.mail.subject, "[Shop] Slow checkout");
     assert_eq!(
-        written.mail.text,
+        rendered.mail.text,
         "Incident: Slow checkout (Shop)\n\
          \n\
          We are looking into it.\n\
@@ -85,48 +89,50 @@ fn subscribers_read_what_happened_and_what_was_said() {
          \n\
          View on the status page: https://shop.example/incidents/inc_00000000000000000000000001\n"
     );
-    assert!(written.mail.html.contains("<p>We are <strong>looking</strong> into it.</p>"));
-    assert!(written.mail.html.contains("<li>soon</li>"));
+    assert!(rendered.mail.html.contains("<p>We are <strong>looking</strong> into it.</p>"));
+    assert!(rendered.mail.html.contains("<li>soon</li>"));
 }
 
 #[test]
 fn a_webhook_gets_the_incident_and_the_update() {
     let incident = incident(IncidentKind::Incident, "Slow", "Looking.");
-    let written = news(What::Updated, &incident, "Shop", render_update).unwrap();
-    let told: Value = serde_json::from_slice(&written.json).unwrap();
-    let names: Vec<&str> = told.as_object().unwrap().keys().map(String::as_str).collect();
+    let rendered = with_notification(IncidentChange::Updated, &incident, "Shop", render_update).unwrap();
+    let payload: Value = serde_json::from_slice(&rendered.json).unwrap();
+    let names: Vec<&str> = payload.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(names, ["event", "page", "pageUrl", "incident", "update", "at"]);
-    assert_eq!((&told["event"], &told["at"]), (&json!("incident.updated"), &json!(1_772_357_400_000_i64)));
-    assert_eq!(told["incident"]["startedAt"], "2026-03-01T09:30:00.000Z");
-    assert_eq!(told["incident"]["monitors"][0]["impact"], "major");
-    assert_eq!(told["update"], told["incident"]["updates"][0]);
-    assert_eq!(told["update"]["body"], "Looking.");
+    assert_eq!((&payload["event"], &payload["at"]), (&json!("incident.updated"), &json!(1_772_357_400_000_i64)));
+    assert_eq!(payload["incident"]["startedAt"], "2026-03-01T09:30:00.000Z");
+    assert_eq!(payload["incident"]["monitors"][0]["impact"], "major");
+    assert_eq!(payload["update"], payload["incident"]["updates"][0]);
+    assert_eq!(payload["update"]["body"], "Looking.");
 }
 
 #[test]
-fn each_news_has_its_name_and_what_is_nobodys_is_not_told() {
+fn each_event_has_its_name_and_internal_changes_are_not_sent() {
     let window = incident(IncidentKind::Maintenance, "Upgrade", "Soon.");
-    let told = |what| {
-        let written = news(what, &window, "Shop", render_update)?;
-        assert_eq!(written.mail.subject, "[Shop] Upgrade", "all mails share one subject");
-        Some((written.event, written.mail.text.lines().next().unwrap_or_default().to_owned()))
+    let event_and_title = |change| {
+        let rendered = with_notification(change, &window, "Shop", render_update)?;
+        assert_eq!(rendered.mail.subject, "[Shop] Upgrade", "all mails share one subject");
+        Some((rendered.event, rendered.mail.text.lines().next().unwrap_or_default().to_owned()))
     };
-    for (what, event, title) in [
-        (What::Opened, "incident.created", "Incident"),
-        (What::Updated, "maintenance.updated", "Update"),
-        (What::Resolved, "incident.resolved", "Resolved"),
-        (What::Scheduled, "maintenance.scheduled", "Maintenance scheduled"),
-        (What::Reminder(HOUR), "maintenance.reminder", "Maintenance in 1 hour"),
-        (What::Started, "maintenance.started", "Maintenance started"),
-        (What::Completed, "maintenance.completed", "Maintenance completed"),
+    for (change, event, title) in [
+        (IncidentChange::Opened, "incident.created", "Incident"),
+        (IncidentChange::Updated, "maintenance.updated", "Update"),
+        (IncidentChange::Resolved, "incident.resolved", "Resolved"),
+        (IncidentChange::Scheduled, "maintenance.scheduled", "Maintenance scheduled"),
+        (IncidentChange::Reminder(HOUR), "maintenance.reminder", "Maintenance in 1 hour"),
+        (IncidentChange::Started, "maintenance.started", "Maintenance started"),
+        (IncidentChange::Completed, "maintenance.completed", "Maintenance completed"),
     ] {
-        assert_eq!(told(what), Some((event, format!("{title}: Upgrade (Shop)"))));
+        assert_eq!(event_and_title(change), Some((event, format!("{title}: Upgrade (Shop)"))));
         assert!(EVENTS.contains(&event));
     }
-    for what in [What::OwnerReminder(HOUR), What::Changed, What::Deleted] {
-        assert_eq!(told(what), None);
+    for change in [IncidentChange::OwnerReminder(HOUR), IncidentChange::Changed, IncidentChange::Deleted] {
+        assert_eq!(event_and_title(change), None);
     }
-    let mail = news(What::OwnerReminder(HOUR), &window, "Shop", |news| owner_reminder(news, HOUR));
+    let mail = with_notification(IncidentChange::OwnerReminder(HOUR), &window, "Shop", |notification| {
+        owner_reminder(notification, HOUR)
+    });
     assert_eq!(mail.subject, "No update for 1 h: Upgrade (Shop)");
 }
 
@@ -142,69 +148,77 @@ fn all_mails_of_an_automatic_incident_have_one_subject() {
         "Checkout ist ausgefallen",
     ] {
         incident.title = title.to_owned();
-        let written = news(What::Updated, &incident, "Shop", render_update).unwrap();
-        assert_eq!(written.mail.subject, "[Shop] Checkout is down", "{title}");
-        assert!(written.mail.text.starts_with(&format!("Update: {title} (Shop)\n")), "{}", written.mail.text);
+        let rendered = with_notification(IncidentChange::Updated, &incident, "Shop", render_update).unwrap();
+        assert_eq!(rendered.mail.subject, "[Shop] Checkout is down", "{title}");
+        assert!(rendered.mail.text.starts_with(&format!("Update: {title} (Shop)\n")), "{}", rendered.mail.text);
     }
     incident.title = "Checkout and 1 other are down".to_owned();
     incident.affected.push(MonitorImpact { monitor: MonitorId::from_u128(9), impact: None });
-    let subject = |incident: &Incident| news(What::Resolved, incident, "Shop", render_update).unwrap().mail.subject;
+    let subject = |incident: &Incident| {
+        with_notification(IncidentChange::Resolved, incident, "Shop", render_update).unwrap().mail.subject
+    };
     assert_eq!(subject(&incident), "[Shop] Checkout is down");
     incident.title = "The cable again".to_owned();
     assert_eq!(subject(&incident), "[Shop] The cable again", "an edited title");
 }
 
 #[test]
-fn what_is_written_in_markdown_is_read_without_it_and_tables_are_tables() {
+fn markdown_becomes_plain_text_and_html_with_tables() {
     let table = "See [here](https://a.example):\n\n| Region | State |\n|---|---|\n| Europe | *up* |\n\n```\na  b\n```";
     let incident = incident(IncidentKind::Incident, "Slow", table);
-    let mail = news(What::Opened, &incident, "Shop", render_update).unwrap().mail;
-    let said = "See here (https://a.example):\n\nRegion  State\n------  -----\nEurope  up\n\n    a  b\n";
-    assert!(mail.text.contains(said), "{}", mail.text);
+    let mail = with_notification(IncidentChange::Opened, &incident, "Shop", render_update).unwrap().mail;
+    let expected = "See here (https://a.example):\n\nRegion  State\n------  -----\nEurope  up\n\n    a  b\n";
+    assert!(mail.text.contains(expected), "{}", mail.text);
     for part in ["<td style=\"", ">Europe</td>", "<em>up</em>", "<pre style=\"white-space:pre-wrap"] {
         assert!(mail.html.contains(part), "{part}: {}", mail.html);
     }
 }
 
 #[test]
-fn a_long_incident_is_told_with_its_newest_updates() {
+fn the_body_of_a_long_incident_has_only_its_newest_updates() {
     let mut incident = incident(IncidentKind::Incident, "Slow", "x");
     let last = incident.updates[0].clone();
     incident.updates = (0..200)
-        .map(|no| IncidentUpdate { id: UpdateId::from_u128(100 + no), body: no.to_string(), ..last.clone() })
+        .map(|number| IncidentUpdate {
+            id: UpdateId::from_u128(100 + number),
+            body: number.to_string(),
+            ..last.clone()
+        })
         .chain([last.clone()])
         .collect();
-    let written = news(What::Updated, &incident, "Shop", render_update).unwrap();
-    let told: Value = serde_json::from_slice(&written.json).unwrap();
-    let updates = told["incident"]["updates"].as_array().unwrap();
+    let rendered = with_notification(IncidentChange::Updated, &incident, "Shop", render_update).unwrap();
+    let payload: Value = serde_json::from_slice(&rendered.json).unwrap();
+    let updates = payload["incident"]["updates"].as_array().unwrap();
     assert_eq!((updates.len(), &updates[0]["body"], &updates[1]["body"]), (20, &json!("x"), &json!("199")));
     for update in &mut incident.updates {
         update.body = "x".repeat(10_000);
     }
-    let written = news(What::Updated, &incident, "Shop", render_update).unwrap();
-    let told: Value = serde_json::from_slice(&written.json).unwrap();
-    assert_eq!(told["incident"]["updates"].as_array().unwrap().len(), 3, "limited in bytes too");
+    let rendered = with_notification(IncidentChange::Updated, &incident, "Shop", render_update).unwrap();
+    let payload: Value = serde_json::from_slice(&rendered.json).unwrap();
+    assert_eq!(payload["incident"]["updates"].as_array().unwrap().len(), 3, "limited in bytes too");
 }
 
 #[test]
-fn hostile_titles_and_bodies_stay_texts() {
+fn hostile_titles_and_bodies_add_no_markup() {
     let long = "<".repeat(4_000);
     for text in [
         "a\r\nBcc: eve@evil.example\r\n\r\nx",
         "<script>alert(1)</script><img src=x onerror=alert(1)>",
         "[x](javascript:alert(1)) ![y](https://evil.example/y.png)",
         "\u{202e}gpj.exe \u{0} \u{2066}x",
-        "<!--footer--> {{ sheet.title }}",
+        "<!--footer--> {{ content.title }}",
         &long,
     ] {
         let incident = incident(IncidentKind::Incident, text, text);
         let page = Page { name: text.to_owned(), ..page(Language::En) };
-        let written = news(What::Opened, &incident, text, render_update).unwrap();
-        let told: Value = serde_json::from_slice(&written.json).unwrap();
-        assert_eq!((&told["incident"]["title"], &told["update"]["body"]), (&json!(text), &json!(text)));
+        let rendered = with_notification(IncidentChange::Opened, &incident, text, render_update).unwrap();
+        let payload: Value = serde_json::from_slice(&rendered.json).unwrap();
+        assert_eq!((&payload["incident"]["title"], &payload["update"]["body"]), (&json!(text), &json!(text)));
         let mails = [
-            mail::with_unsubscribe(&written.mail, &page, "https://s.example/u"),
-            news(What::OwnerReminder(1), &incident, text, |news| owner_reminder(news, 1)),
+            mail::with_unsubscribe(&rendered.mail, &page, "https://s.example/u"),
+            with_notification(IncidentChange::OwnerReminder(1), &incident, text, |notification| {
+                owner_reminder(notification, 1)
+            }),
             super::super::subscription_confirmation(&page, text, "https://s.example/c"),
             super::super::alerts_confirmation(&page, text, "https://s.example/c"),
             super::super::sign_in(&page, text, "https://s.example/c"),
@@ -231,31 +245,35 @@ fn hostile_titles_and_bodies_stay_texts() {
 }
 
 fn operator(name: &str) -> MailMessage {
-    let place = super::super::AgentLabel { name: name.to_owned(), network: name.to_owned() };
+    let agent = super::super::AgentLabel { name: name.to_owned(), network: name.to_owned() };
     let region = parallax_core::vantage::Region::Asia;
-    let matter = ProblemDetails::AgentQuarantined { place, region, found: Some(name.to_owned()) };
+    let problem = ProblemDetails::AgentQuarantined { agent, region, contradicted_by: Some(name.to_owned()) };
     let (json, mail) = operator_alert::render_operator_alert(
-        &OperatorNotification { problem: matter, has_ended: false, at: AT },
+        &OperatorNotification { problem, has_ended: false, at: AT },
         "status.example",
     );
-    let told: Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!((&told["event"], &told["place"]), (&json!("place-quarantined"), &json!(name)));
+    let payload: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!((&payload["event"], &payload["place"]), (&json!("place-quarantined"), &json!(name)));
     mail
 }
 
 #[test]
-fn the_operator_is_told_of_each_matter_and_of_its_end() {
+fn each_problem_has_an_operator_alert_for_its_start_and_its_end() {
     use parallax_core::vantage::Region;
 
     use super::super::AgentLabel;
-    let place = AgentLabel { name: "tokyo-1".to_owned(), network: "AS64500".to_owned() };
-    let matters = [
+    let agent = AgentLabel { name: "tokyo-1".to_owned(), network: "AS64500".to_owned() };
+    let problems = [
         (
-            ProblemDetails::AgentQuarantined { place: place.clone(), region: Region::Asia, found: None },
+            ProblemDetails::AgentQuarantined { agent: agent.clone(), region: Region::Asia, contradicted_by: None },
             "agent tokyo-1 is in quarantine",
         ),
         (
-            ProblemDetails::AgentQuarantined { place, region: Region::Asia, found: Some("5 of 5".to_owned()) },
+            ProblemDetails::AgentQuarantined {
+                agent,
+                region: Region::Asia,
+                contradicted_by: Some("5 of 5".to_owned()),
+            },
             "agent tokyo-1 is in quarantine",
         ),
         (ProblemDetails::OnlyTwoNetworks, "only two networks have working agents"),
@@ -290,7 +308,7 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
         ),
     ];
     // Receivers know problems by these names.
-    let names: BTreeSet<&str> = matters.iter().map(|(problem, _)| problem.event_name()).collect();
+    let names: BTreeSet<&str> = problems.iter().map(|(problem, _)| problem.event_name()).collect();
     let expected = [
         "certificate-ending",
         "deliveries-blocked",
@@ -306,33 +324,35 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
         "third-network-missing",
     ];
     assert!(names.iter().eq(&expected), "{names:?}");
-    for (matter, title) in matters {
-        for ended in [false, true] {
+    for (problem, title) in problems {
+        for has_ended in [false, true] {
             let (json, mail) = operator_alert::render_operator_alert(
-                &OperatorNotification { problem: matter.clone(), has_ended: ended, at: AT },
+                &OperatorNotification { problem: problem.clone(), has_ended, at: AT },
                 "status.example",
             );
-            let told: Value = serde_json::from_slice(&json).unwrap();
-            assert_eq!((&told["event"], &told["ended"]), (&json!(matter.event_name()), &json!(ended)));
-            assert_eq!(told["at"], AT.as_millis());
-            let over = if ended { format!("Resolved: {title}") } else { title.to_owned() };
-            let subject = format!("[status.example] {over}");
+            let payload: Value = serde_json::from_slice(&json).unwrap();
+            assert_eq!((&payload["event"], &payload["ended"]), (&json!(problem.event_name()), &json!(has_ended)));
+            assert_eq!(payload["at"], AT.as_millis());
+            let expected_title = if has_ended { format!("Resolved: {title}") } else { title.to_owned() };
+            let subject = format!("[status.example] {expected_title}");
             assert_eq!(mail.subject.to_lowercase(), subject.to_lowercase());
-            assert_eq!(told["installation"], "status.example");
+            assert_eq!(payload["installation"], "status.example");
             assert!(mail.text.contains("Parallax at status.example"), "{}", mail.text);
-            assert!(mail.text.contains(told["message"].as_str().unwrap()), "{}", mail.text);
+            assert!(mail.text.contains(payload["message"].as_str().unwrap()), "{}", mail.text);
             assert!(mail.text.contains("2026-03-01 09:30:00 (UTC)"), "{}", mail.text);
         }
     }
 }
 
 #[test]
-fn a_webhooks_news_has_the_address_where_it_leaves_and_is_else_as_it_was() {
+fn the_unsubscribe_url_is_added_and_nothing_else_changes() {
     let incident = incident(IncidentKind::Incident, "Slow", "x");
-    let written = news(What::Opened, &incident, "Shop", |news| render_update(news).unwrap());
+    let rendered = with_notification(IncidentChange::Opened, &incident, "Shop", |notification| {
+        render_update(notification).unwrap()
+    });
     let url = "https://shop.example/unsubscribe?t=\"x";
-    let with = with_unsubscribe_url(&written.json, url);
-    let mut with: Value = serde_json::from_slice(&with).unwrap();
-    assert_eq!(with.as_object_mut().unwrap().remove("unsubscribeUrl"), Some(json!(url)));
-    assert_eq!(with, serde_json::from_slice::<Value>(&written.json).unwrap());
+    let body = with_unsubscribe_url(&rendered.json, url);
+    let mut body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body.as_object_mut().unwrap().remove("unsubscribeUrl"), Some(json!(url)));
+    assert_eq!(body, serde_json::from_slice::<Value>(&rendered.json).unwrap());
 }

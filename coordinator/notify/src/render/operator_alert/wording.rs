@@ -2,9 +2,9 @@
 
 use super::*;
 
-pub(super) fn title(matter: &ProblemDetails) -> String {
-    match matter {
-        ProblemDetails::AgentQuarantined { place, .. } => format!("agent {} is in quarantine", place.name),
+pub(super) fn title(problem: &ProblemDetails) -> String {
+    match problem {
+        ProblemDetails::AgentQuarantined { agent, .. } => format!("agent {} is in quarantine", agent.name),
         ProblemDetails::NoAgentConnected(None) => "no agent is connected".to_owned(),
         ProblemDetails::NoAgentConnected(Some(region)) => {
             format!("no agent in {} is connected", region.title())
@@ -35,22 +35,23 @@ pub(super) fn title(matter: &ProblemDetails) -> String {
     }
 }
 
-pub(super) fn message(matter: &ProblemDetails, ended: bool) -> String {
+pub(super) fn message(problem: &ProblemDetails, has_ended: bool) -> String {
     let clean = |name: &str| text::single_line(name, 120);
-    match (matter, ended) {
-        (ProblemDetails::AgentQuarantined { place, region, found }, false) => format!(
+    match (problem, has_ended) {
+        (ProblemDetails::AgentQuarantined { agent, region, contradicted_by }, false) => format!(
             "The agent {} ({}, {}) {}. Until it agrees with the others again, it runs only one round in ten, its results \
              don't count, and it confirms no failures.",
-            clean(&place.name),
+            clean(&agent.name),
             region.title(),
-            clean(&place.network),
-            match found {
-                Some(found) => format!("is contradicted by other networks: {}", text::single_line(found, 300)),
+            clean(&agent.network),
+            match contradicted_by {
+                Some(contradicted_by) =>
+                    format!("is contradicted by other networks: {}", text::single_line(contradicted_by, 300)),
                 None => "shares its identity with another host".to_owned(),
             }
         ),
-        (ProblemDetails::AgentQuarantined { place, .. }, true) => {
-            format!("The agent {} agrees with the others again. Its results count.", clean(&place.name))
+        (ProblemDetails::AgentQuarantined { agent, .. }, true) => {
+            format!("The agent {} agrees with the others again. Its results count.", clean(&agent.name))
         }
         (ProblemDetails::NoAgentConnected(None), false) => "No agent is connected: nothing is checked.".to_owned(),
         (ProblemDetails::NoAgentConnected(None), true) => "Agents are connected again.".to_owned(),
@@ -97,11 +98,11 @@ pub(super) fn message(matter: &ProblemDetails, ended: bool) -> String {
         (ProblemDetails::CertificateExpiring { agent: None, .. }, true) => {
             "The mesh's authority has a new certificate.".to_owned()
         }
-        (ProblemDetails::TasksCrashed(parts), false) => format!(
+        (ProblemDetails::TasksCrashed(tasks), false) => format!(
             "{} of the coordinator crashed within the last hour and {} restarted. This is a bug in Parallax; please report it. \
              The log has the details.",
-            if *parts == 1 { "A task".to_owned() } else { format!("{parts} tasks") },
-            if *parts == 1 { "was" } else { "were" },
+            if *tasks == 1 { "A task".to_owned() } else { format!("{tasks} tasks") },
+            if *tasks == 1 { "was" } else { "were" },
         ),
         (ProblemDetails::AcmeCertificatesExpiring { first, count, ends_at }, false) => format!(
             "{} could not be renewed. The certificate of {} expires first, at {}; from then on browsers show visitors a warning. \

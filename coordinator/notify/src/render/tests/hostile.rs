@@ -28,49 +28,49 @@ const HOSTILE: [&str; 16] = [
     "</b></a><tg-spoiler>x</tg-spoiler> &amp; &#60;",
     "{{DATE(2026-03-01T09:30:00Z)}} <at>Ann</at>",
     "-->  <!--footer--> ]]>",
-    "{% include \"x\" %} {{ sheet.title }}",
+    "{% include \"x\" %} {{ content.title }}",
     "👩\u{200d}👩\u{200d}👧 ünïcödé العربية",
     "",
 ];
 
 fn hostile() -> Vec<String> {
-    let long = ["<", "&", "@", "*", "🚀", "é", "\u{202e}", "A"].map(|sign| sign.repeat(4_000));
+    let long = ["<", "&", "@", "*", "🚀", "é", "\u{202e}", "A"].map(|character| character.repeat(4_000));
     HOSTILE.into_iter().map(str::to_owned).chain(long).collect()
 }
 
 #[test]
-fn a_text_from_outside_stays_a_text_in_every_chat() {
+fn hostile_text_is_escaped_in_every_chat() {
     for text in hostile() {
-        let cast = AlertCast { page: &text, monitor: &text, reason: Some(&text), is_test: false };
+        let fixture = AlertFixture { page: &text, monitor: &text, reason: Some(&text), is_test: false };
         for (channel, kind) in ChannelKind::ALL.into_iter().flat_map(|c| AlertKind::ALL.map(|k| (c, k))) {
             if matches!(channel, ChannelKind::Email | ChannelKind::Webhook) {
                 continue;
             }
-            let body = cast.json(channel, kind);
+            let body = fixture.json(channel, kind);
             let mut found = Vec::new();
             texts(&body, "", &mut found);
-            for (path, shown) in found {
-                let at = format!("{} {path} of {text:?}: {shown:?}", channel.name());
-                assert!(channel == ChannelKind::Telegram || shown.chars().count() <= 4_096, "{at}");
-                let is_clean = shown.split('\n').all(|part| text::single_line(part, 9_999) == part.trim());
+            for (path, output) in found {
+                let at = format!("{} {path} of {text:?}: {output:?}", channel.name());
+                assert!(channel == ChannelKind::Telegram || output.chars().count() <= 4_096, "{at}");
+                let is_clean = output.split('\n').all(|part| text::single_line(part, 9_999) == part.trim());
                 assert!(is_clean, "{at}");
                 match channel {
                     ChannelKind::Slack => {
-                        assert!(!shown.contains(['<', '>']), "{at}");
-                        assert!(!shown.contains("]("), "{at}");
-                        assert!(!shown.contains("@channel") && !shown.contains("@here"), "{at}");
-                        assert!(shown.encode_utf16().count() <= 3_000, "{at}");
+                        assert!(!output.contains(['<', '>']), "{at}");
+                        assert!(!output.contains("]("), "{at}");
+                        assert!(!output.contains("@channel") && !output.contains("@here"), "{at}");
+                        assert!(output.encode_utf16().count() <= 3_000, "{at}");
                     }
                     ChannelKind::Discord => {
                         // A footer doesn't support Markdown.
-                        assert!(path.ends_with("/footer/text") || is_literal(shown), "{at}");
-                        assert!(!shown.contains("@everyone"), "{at}");
+                        assert!(path.ends_with("/footer/text") || is_literal(output), "{at}");
+                        assert!(!output.contains("@everyone"), "{at}");
                     }
-                    ChannelKind::Teams => assert!(!shown.contains("{{"), "{at}"),
-                    ChannelKind::Telegram if path == "/text" => assert_only_our_tags(shown, &at),
-                    ChannelKind::Ntfy => assert!(shown.len() <= 4_096, "{at}"),
+                    ChannelKind::Teams => assert!(!output.contains("{{"), "{at}"),
+                    ChannelKind::Telegram if path == "/text" => assert_only_our_tags(output, &at),
+                    ChannelKind::Ntfy => assert!(output.len() <= 4_096, "{at}"),
                     ChannelKind::PagerDuty if path == "/payload/summary" => {
-                        assert!(shown.chars().count() <= 1_024, "{at}");
+                        assert!(output.chars().count() <= 1_024, "{at}");
                     }
                     _ => {}
                 }
@@ -80,39 +80,39 @@ fn a_text_from_outside_stays_a_text_in_every_chat() {
 }
 
 /// Returns true if Discord shows the text literally: everything that isn't escaped is no markup.
-fn is_literal(shown: &str) -> bool {
-    let (mut bare, mut signs) = (String::new(), shown.chars().peekable());
-    while let Some(sign) = signs.next() {
-        let is_escape = sign == '\\' && signs.peek().is_some_and(|next| next.is_ascii_punctuation());
-        bare.push(if is_escape { signs.next().map_or(sign, |_| 'x') } else { sign });
+fn is_literal(text: &str) -> bool {
+    let (mut unescaped, mut characters) = (String::new(), text.chars().peekable());
+    while let Some(character) = characters.next() {
+        let is_escape = character == '\\' && characters.peek().is_some_and(|next| next.is_ascii_punctuation());
+        unescaped.push(if is_escape { characters.next().map_or(character, |_| 'x') } else { character });
     }
-    let is_pair = ["**", "__", "~~", "||"].iter().any(|pair| bare.contains(pair));
-    let is_link = bare.find("](").is_some_and(|end| bare.get(..end).is_some_and(|start| start.contains('[')));
-    let is_mention = ["<@", "<#", "<:", "<t:", "<http"].iter().any(|start| bare.contains(start));
-    let begins =
+    let is_pair = ["**", "__", "~~", "||"].iter().any(|pair| unescaped.contains(pair));
+    let is_link = unescaped.find("](").is_some_and(|end| unescaped.get(..end).is_some_and(|start| start.contains('[')));
+    let is_mention = ["<@", "<#", "<:", "<t:", "<http"].iter().any(|start| unescaped.contains(start));
+    let is_block =
         |line: &str| ["# ", "## ", "> ", ">>> ", "- ", "* ", "-# "].iter().any(|it| line.trim_start().starts_with(it));
-    !(is_pair || is_link || is_mention || bare.contains('`') || bare.lines().any(begins))
+    !(is_pair || is_link || is_mention || unescaped.contains('`') || unescaped.lines().any(is_block))
 }
 
-fn assert_only_our_tags(shown: &str, at: &str) {
+fn assert_only_our_tags(text: &str, at: &str) {
     let ours = ["<b>", "</b>", "<a href=\"https://shop.example\">", "</a>"];
-    let rest = ours.iter().fold(shown.to_owned(), |rest, tag| rest.replacen(tag, "", 1));
+    let rest = ours.iter().fold(text.to_owned(), |rest, tag| rest.replacen(tag, "", 1));
     assert!(!rest.contains(['<', '>', '"']), "{at}");
-    let read = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")];
-    let read = read.iter().fold(rest.clone(), |text, (entity, sign)| text.replace(entity, sign));
-    assert!(read.encode_utf16().count() <= 4_096, "{at}");
+    let unescaped = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")];
+    let unescaped = unescaped.iter().fold(rest.clone(), |text, (entity, character)| text.replace(entity, character));
+    assert!(unescaped.encode_utf16().count() <= 4_096, "{at}");
     for part in rest.split('&').skip(1) {
         assert!(["amp;", "lt;", "gt;", "quot;"].iter().any(|entity| part.starts_with(entity)), "{at}");
     }
 }
 
 #[test]
-fn a_text_from_outside_stays_a_text_in_a_mail() {
+fn hostile_text_is_escaped_in_mails() {
     for text in hostile() {
-        let cast = AlertCast { page: &text, monitor: &text, reason: Some(&text), is_test: false };
-        let usual = AlertCast { reason: Some("x"), ..AlertCast::default() };
+        let fixture = AlertFixture { page: &text, monitor: &text, reason: Some(&text), is_test: false };
+        let usual = AlertFixture { reason: Some("x"), ..AlertFixture::default() };
         for kind in AlertKind::ALL {
-            let mail = mail::with_unsubscribe(&cast.mail(kind), &named(&text), "https://s.example/u");
+            let mail = mail::with_unsubscribe(&fixture.mail(kind), &named(&text), "https://s.example/u");
             let at = format!("{text:?}: {mail:?}");
             assert!(!mail.subject.contains(char::is_control) && mail.subject.chars().count() <= 200, "{at}");
             assert!(mail.html.len() + mail.text.len() < 40_000, "{at}");
@@ -127,9 +127,10 @@ fn a_text_from_outside_stays_a_text_in_a_mail() {
 }
 
 #[test]
-fn a_webhook_holds_a_hostile_text_as_it_is() {
+fn a_webhook_has_hostile_text_unchanged() {
     for text in hostile() {
-        let told = AlertCast { monitor: &text, ..AlertCast::default() }.json(ChannelKind::Webhook, AlertKind::WentDown);
-        assert_eq!(told["monitor"], text.as_str());
+        let body =
+            AlertFixture { monitor: &text, ..AlertFixture::default() }.json(ChannelKind::Webhook, AlertKind::WentDown);
+        assert_eq!(body["monitor"], text.as_str());
     }
 }

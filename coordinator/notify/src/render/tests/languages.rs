@@ -41,11 +41,10 @@ fn incident(kind: IncidentKind, status: IncidentStatus, impact: Impact) -> Incid
     }
 }
 
-fn news(what: IncidentChange, incident: &Incident, language: Language) -> MailMessage {
-    let told =
-        IncidentEvent { incident: incident.id, change: what, update: Some(UpdateId::from_u128(4)), notify: true };
-    let written = incident_update::render_update(&IncidentNotification {
-        event: &told,
+fn update_mail(change: IncidentChange, incident: &Incident, language: Language) -> MailMessage {
+    let event = IncidentEvent { incident: incident.id, change, update: Some(UpdateId::from_u128(4)), notify: true };
+    let rendered = incident_update::render_update(&IncidentNotification {
+        event: &event,
         page: "910",
         page_url: URL,
         incident,
@@ -55,22 +54,22 @@ fn news(what: IncidentChange, incident: &Incident, language: Language) -> MailMe
         zone: chrono_tz::UTC,
         language,
     });
-    written.unwrap().mail
+    rendered.unwrap().mail
 }
 
 /// Every mail that a visitor or subscriber can receive, with no words except those of the catalogue.
-fn all(language: Language) -> Vec<MailMessage> {
+fn all_mails(language: Language) -> Vec<MailMessage> {
     let mut page = page(language);
     page.name = "910".to_owned();
-    let mut all = vec![
+    let mut mails = vec![
         subscription_confirmation(&page, URL, URL),
         alerts_confirmation(&page, URL, URL),
         sign_in(&page, URL, URL),
     ];
     for (status, impact) in IncidentStatus::OF_INCIDENT.into_iter().zip(Impact::ALL) {
         let incident = incident(IncidentKind::Incident, status, impact);
-        for what in [IncidentChange::Opened, IncidentChange::Updated, IncidentChange::Resolved] {
-            all.push(news(what, &incident, language));
+        for change in [IncidentChange::Opened, IncidentChange::Updated, IncidentChange::Resolved] {
+            mails.push(update_mail(change, &incident, language));
         }
     }
     for status in [IncidentStatus::Scheduled, IncidentStatus::Completed] {
@@ -78,22 +77,22 @@ fn all(language: Language) -> Vec<MailMessage> {
         let reminders = [DAY, 90 * MINUTE, 30 * MINUTE].map(IncidentChange::Reminder);
         let others =
             [IncidentChange::Scheduled, IncidentChange::Updated, IncidentChange::Started, IncidentChange::Completed];
-        all.extend(reminders.into_iter().chain(others).map(|what| news(what, &window, language)));
+        mails.extend(reminders.into_iter().chain(others).map(|change| update_mail(change, &window, language)));
     }
-    all.iter().map(|letter| mail::with_unsubscribe(letter, &page, URL)).collect()
+    mails.iter().map(|mail| mail::with_unsubscribe(mail, &page, URL)).collect()
 }
 
 /// Mails to recipients who have not agreed to anything yet.
-fn asking(page: &parallax_core::page::Page) -> [MailMessage; 3] {
+fn confirmation_mails(page: &parallax_core::page::Page) -> [MailMessage; 3] {
     [subscription_confirmation(page, URL, URL), alerts_confirmation(page, URL, URL), sign_in(page, URL, URL)]
 }
 
 #[test]
-fn a_name_that_is_more_than_a_name_is_in_no_mail_to_who_has_not_agreed() {
+fn a_page_name_that_reads_like_a_message_is_left_out_of_confirmation_mails() {
     for language in Language::ALL {
         for name in ["Your account is locked, call 0800 123456", "Locked: pay at evil.example", "Locked！"] {
             let page = parallax_core::page::Page { name: name.to_owned(), ..page(language) };
-            for mail in asking(&page) {
+            for mail in confirmation_mails(&page) {
                 for text in [&mail.subject, &mail.text, &mail.html] {
                     let lower = text.to_lowercase();
                     assert!(!lower.contains("locked") && !lower.contains("evil"), "{language:?}: {text}");
@@ -102,7 +101,7 @@ fn a_name_that_is_more_than_a_name_is_in_no_mail_to_who_has_not_agreed() {
             }
         }
         let page = parallax_core::page::Page { name: "Acme Status".to_owned(), ..page(language) };
-        for mail in asking(&page) {
+        for mail in confirmation_mails(&page) {
             assert!(mail.subject.contains("Acme Status"), "{language:?}: {}", mail.subject);
             assert!(mail.text.contains(&format!("Acme Status ({URL})")), "{language:?}: {}", mail.text);
         }
@@ -110,14 +109,14 @@ fn a_name_that_is_more_than_a_name_is_in_no_mail_to_who_has_not_agreed() {
 }
 
 /// Returns the words of a text, without URLs.
-fn said(text: &str) -> Vec<String> {
+fn words_of(text: &str) -> Vec<String> {
     let text = text.replace(URL, " ").replace("/incidents/inc_00000000000000000000000001", " ");
-    let words = text.split(|sign: char| !sign.is_alphabetic()).filter(|word| !word.is_empty());
+    let words = text.split(|character: char| !character.is_alphabetic()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
 #[test]
-fn no_mail_holds_a_word_of_english_in_another_language() {
+fn mails_in_other_languages_have_no_english_words() {
     // Words that are the same in both languages, and the zone's name.
     let shared = |language| match language {
         Language::De => &["browser", "in", "link", "mail", "status", "utc"][..],
@@ -127,23 +126,23 @@ fn no_mail_holds_a_word_of_english_in_another_language() {
         Language::En | Language::Ja => &["utc"][..],
     };
     let english: std::collections::BTreeSet<String> =
-        all(Language::En).iter().flat_map(|mail| said(&mail.text)).collect();
+        all_mails(Language::En).iter().flat_map(|mail| words_of(&mail.text)).collect();
     assert!(english.contains("unsubscribe") && english.contains("mar"), "{english:?}");
     for language in Language::ALL.into_iter().skip(1) {
-        for mail in all(language) {
+        for mail in all_mails(language) {
             assert!(mail.html.contains(&format!("<html lang=\"{}\">", language.tag())), "{}", mail.html);
-            for word in said(&format!("{}\n{}", mail.subject, mail.text)) {
-                let is_theirs = shared(language).contains(&word.as_str());
-                assert!(is_theirs || !english.contains(&word), "{language:?}: {word} in {}", mail.text);
+            for word in words_of(&format!("{}\n{}", mail.subject, mail.text)) {
+                let is_shared = shared(language).contains(&word.as_str());
+                assert!(is_shared || !english.contains(&word), "{language:?}: {word} in {}", mail.text);
             }
         }
     }
 }
 
 #[test]
-fn news_reads_as_its_readers_write() {
+fn mails_are_written_in_the_readers_language() {
     let incident = incident(IncidentKind::Incident, IncidentStatus::Resolved, Impact::Partial);
-    let german = news(IncidentChange::Resolved, &incident, Language::De);
+    let german = update_mail(IncidentChange::Resolved, &incident, Language::De);
     assert_eq!(german.subject, "[910] 678");
     assert_eq!(
         german.text,
@@ -160,7 +159,7 @@ fn news_reads_as_its_readers_write() {
          Auf der Statusseite ansehen: https://0.example/1?2/incidents/inc_00000000000000000000000001\n"
     );
     let heading = |language| {
-        let text = news(IncidentChange::Reminder(90 * MINUTE), &incident, language).text;
+        let text = update_mail(IncidentChange::Reminder(90 * MINUTE), &incident, language).text;
         text.lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(

@@ -28,7 +28,7 @@ impl CertificateStore {
     /// Reads the account for an ACME directory; `None` if there is none.
     pub(super) fn account(&self, directory: &str) -> Result<Option<AccountCredentials>, AcmeError> {
         let Some(text) = files::read_secret(&self.account_path(directory))? else { return Ok(None) };
-        // An account that can't be parsed is replaced by a new one; it has no value of its own.
+        // An account that can't be parsed is replaced by a new one: nothing else depends on it.
         Ok(serde_json::from_str(&text).ok())
     }
 
@@ -116,38 +116,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_is_kept_with_its_key_and_found_again() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = CertificateStore::open(&place.path().join("tls")).unwrap();
+    fn a_certificate_is_saved_with_its_key_and_read_back() {
+        let temp_dir = tempfile::tempdir().unwrap();
+        let store = CertificateStore::open(&temp_dir.path().join("tls")).unwrap();
         let (certificate, key) = pem(&["a.example"], 2090);
-        assert!(folder.certificate("a.example").is_none());
-        folder.save_certificate("a.example", &(key + &certificate)).unwrap();
-        assert!(folder.certificate("a.example").unwrap().covers("a.example"));
-        folder.remove_certificate("a.example");
-        folder.remove_certificate("a.example");
-        assert!(folder.certificate("a.example").is_none());
+        assert!(store.certificate("a.example").is_none());
+        store.save_certificate("a.example", &(key + &certificate)).unwrap();
+        assert!(store.certificate("a.example").unwrap().covers("a.example"));
+        store.remove_certificate("a.example");
+        store.remove_certificate("a.example");
+        assert!(store.certificate("a.example").is_none());
         for bad in ["../a", "a/b", "", "..", "a.example/../b"] {
-            assert!(folder.save_certificate(bad, "x").is_err(), "{bad}");
+            assert!(store.save_certificate(bad, "x").is_err(), "{bad}");
         }
-        folder.save_certificate("b.example", "damaged").unwrap();
-        assert!(folder.certificate("b.example").is_none());
+        store.save_certificate("b.example", "damaged").unwrap();
+        assert!(store.certificate("b.example").is_none());
     }
 
     #[test]
-    fn certificates_of_names_that_are_not_ours_are_swept() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = CertificateStore::open(&place.path().join("tls")).unwrap();
+    fn certificates_of_unused_hosts_are_removed() {
+        let temp_dir = tempfile::tempdir().unwrap();
+        let store = CertificateStore::open(&temp_dir.path().join("tls")).unwrap();
         let (certificate, key) = pem(&["a.example"], 2090);
         for name in ["a.example", "b.example"] {
-            folder.save_certificate(name, &format!("{key}{certificate}")).unwrap();
+            store.save_certificate(name, &format!("{key}{certificate}")).unwrap();
         }
-        let account = folder.account_path("https://authority.example");
+        let account = store.account_path("https://authority.example");
         files::write_secret(&account, "{}").unwrap();
-        folder.remove_others(&BTreeSet::from(["a.example"]));
-        assert!(folder.certificate("a.example").is_some() && folder.certificate("b.example").is_none());
+        store.remove_others(&BTreeSet::from(["a.example"]));
+        assert!(store.certificate("a.example").is_some() && store.certificate("b.example").is_none());
         assert!(account.exists());
-        folder.remove_account("https://authority.example");
-        folder.remove_account("https://authority.example");
+        store.remove_account("https://authority.example");
+        store.remove_account("https://authority.example");
         assert!(!account.exists());
     }
 }

@@ -51,14 +51,15 @@ pub(super) struct AcmeHttpClient(reqwest::Client);
 impl AcmeHttpClient {
     /// Creates a client that trusts the public roots and those in the file.
     pub(super) fn new(roots: Option<&Path>) -> Result<Self, AcmeError> {
-        let mut extra = Vec::new();
+        let mut extra_roots = Vec::new();
         if let Some(path) = roots {
             let text = certificate_files::read_text(path).map_err(|error| AcmeError::Roots(error.to_string()))?;
             for root in CertificateDer::pem_slice_iter(text.as_bytes()) {
-                extra.push(root.map_err(|error| AcmeError::Roots(error.to_string()))?);
+                extra_roots.push(root.map_err(|error| AcmeError::Roots(error.to_string()))?);
             }
         }
-        let builder = guarded_client::unguarded_builder(&extra).map_err(|error| AcmeError::Roots(error.to_string()))?;
+        let builder =
+            guarded_client::unguarded_builder(&extra_roots).map_err(|error| AcmeError::Roots(error.to_string()))?;
         let client = builder.https_only(true).build().map_err(|error| AcmeError::Client(error.to_string()))?;
         Ok(Self(client))
     }
@@ -75,13 +76,13 @@ impl HttpClient for AcmeHttpClient {
             let body = body.collect().await.map_err(|error| Error::Other(error.into()))?.to_bytes();
             let request = http::Request::from_parts(head, body);
             let request = request.try_into().map_err(failed)?;
-            let answered = async {
-                let answer: http::Response<reqwest::Body> = client.execute(request).await.map_err(failed)?.into();
-                let (head, body) = answer.into_parts();
+            let exchange = async {
+                let response: http::Response<reqwest::Body> = client.execute(request).await.map_err(failed)?.into();
+                let (head, body) = response.into_parts();
                 let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map_err(unreadable)?;
                 Ok(BytesResponse::from(http::Response::from_parts(head, Full::new(body.to_bytes()))))
             };
-            timeout(RESPONSE_TIMEOUT, answered).await.unwrap_or_else(|_| Err(AcmeRequestError::Timeout.into()))
+            timeout(RESPONSE_TIMEOUT, exchange).await.unwrap_or_else(|_| Err(AcmeRequestError::Timeout.into()))
         })
     }
 }
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_failed_request_is_named_and_says_no_address() {
+    async fn a_failed_request_names_its_cause_but_no_address() {
         let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         let client = AcmeHttpClient::new(None).unwrap();
         for (url, text) in [

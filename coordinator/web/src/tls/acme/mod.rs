@@ -148,9 +148,9 @@ pub struct AcmeManager {
     hosts: Vec<String>,
     /// True if the list may have changed since.
     is_stale: bool,
-    /// The operator's certificate for which the plan was made; hosts that it covers need no other.
+    /// The operator's certificate that the plan is based on; hosts that it covers need no other.
     operator_certificate: Option<CertificateAndKey>,
-    /// True once certificates of hosts that were removed while the process did not run have been deleted.
+    /// True once the certificates of hosts that were removed while the process did not run are deleted.
     is_swept: bool,
     /// Hosts whose expiring certificate was already logged.
     expiry_logged: BTreeSet<String>,
@@ -161,18 +161,18 @@ impl AcmeManager {
     ///
     /// # Errors
     /// [`AcmeError`] if the folder, the roots or the client can't be used.
-    pub async fn start(tools: AcmeContext) -> Result<Self, AcmeError> {
-        let folder = CertificateStore::open(Path::new(&tools.settings.folder))?;
-        let client = AcmeHttpClient::new(tools.settings.roots.as_deref())?;
-        let (base, challenges) = (tools.hosts.base_host.clone(), tools.challenges.clone());
-        let guarded = GuardedClient::new(tools.guard.clone(), BlockedAddressMode::DropBlocked, &[])
+    pub async fn start(context: AcmeContext) -> Result<Self, AcmeError> {
+        let store = CertificateStore::open(Path::new(&context.settings.folder))?;
+        let client = AcmeHttpClient::new(context.settings.roots.as_deref())?;
+        let (base_host, challenges) = (context.hosts.base_host.clone(), context.challenges.clone());
+        let guarded_client = GuardedClient::new(context.guard.clone(), BlockedAddressMode::DropBlocked, &[])
             .map_err(|error| AcmeError::Client(error.to_string()))?;
-        let reach = ReachabilityCheck { client: guarded, base_host: base, challenges, port: HTTP_PORT };
-        let mut keeper = Self {
-            context: tools,
-            store: folder,
+        let reachability = ReachabilityCheck { client: guarded_client, base_host, challenges, port: HTTP_PORT };
+        let mut manager = Self {
+            context,
+            store,
             client,
-            reachability: reach,
+            reachability,
             account: None,
             plan: RenewalPlan::default(),
             hosts: Vec::new(),
@@ -181,17 +181,17 @@ impl AcmeManager {
             is_swept: false,
             expiry_logged: BTreeSet::new(),
         };
-        keeper.context.status.lock().problems.clear();
-        keeper.refresh().await;
-        Ok(keeper)
+        manager.context.status.lock().problems.clear();
+        manager.refresh().await;
+        Ok(manager)
     }
 
     /// Creates a manager after the previous one crashed. Its certificates are still served, so if the folder or the
     /// roots can't be used, this retries until they can.
-    pub async fn restart(tools: AcmeContext, pause: Duration) -> Self {
+    pub async fn restart(context: AcmeContext, pause: Duration) -> Self {
         loop {
-            match Self::start(tools.clone()).await {
-                Ok(keeper) => return keeper,
+            match Self::start(context.clone()).await {
+                Ok(manager) => return manager,
                 Err(error) => {
                     tracing::error!(%error, "certificates are served but can't be renewed; retrying");
                 }
@@ -202,21 +202,21 @@ impl AcmeManager {
 
     /// Runs until the coordinator stops.
     pub async fn run(mut self) {
-        let mut looked: Option<Instant> = None;
+        let mut last_refresh: Option<Instant> = None;
         loop {
             // Between orders too, since each may take minutes and there may be many.
-            if looked.is_none_or(|looked| looked.elapsed() >= CHECK_INTERVAL) {
+            if last_refresh.is_none_or(|last_refresh| last_refresh.elapsed() >= CHECK_INTERVAL) {
                 self.refresh().await;
-                looked = Some(Instant::now());
+                last_refresh = Some(Instant::now());
             }
             let Some(name) = self.plan.next_due(self.context.clock.now()) else {
                 tokio::time::sleep(CHECK_INTERVAL).await;
                 continue;
             };
             match self.obtain(&name).await {
-                Ok(pair) => {
-                    self.install(&name, pair);
-                    self.plan.ordered(&name, self.context.clock.now());
+                Ok(certificate) => {
+                    self.install(&name, certificate);
+                    self.plan.record_order(&name, self.context.clock.now());
                 }
                 Err(error) => self.record_failure(&name, &error),
             }
@@ -230,15 +230,15 @@ impl AcmeManager {
             self.context.hosts.changes.borrow_and_update();
             self.is_stale = true;
         }
-        let is_new = if self.is_stale { self.list_hosts().await } else { false };
-        let own = self.context.resolver.operator();
-        let is_same = match (&own, &self.operator_certificate) {
-            (Some(own), Some(before)) => own.is_same_load(before),
-            (own, before) => own.is_none() && before.is_none(),
+        let is_listed = if self.is_stale { self.list_hosts().await } else { false };
+        let operator_certificate = self.context.resolver.operator();
+        let is_unchanged = match (&operator_certificate, &self.operator_certificate) {
+            (Some(operator_certificate), Some(previous)) => operator_certificate.is_same_load(previous),
+            (operator_certificate, previous) => operator_certificate.is_none() && previous.is_none(),
         };
         // While the hosts are unknown, no certificate is removed.
-        if is_new || (!is_same && !self.is_stale) {
-            self.operator_certificate = own;
+        if is_listed || (!is_unchanged && !self.is_stale) {
+            self.operator_certificate = operator_certificate;
             self.apply_hosts().await;
         }
         let now = self.context.clock.now();
@@ -252,8 +252,8 @@ impl AcmeManager {
 
     /// Lists the hosts again; returns true if that succeeded.
     async fn list_hosts(&mut self) -> bool {
-        let Some(listed) = (self.context.hosts.list)().await else { return false };
-        self.hosts = listed;
+        let Some(hosts) = (self.context.hosts.list)().await else { return false };
+        self.hosts = hosts;
         self.is_stale = false;
         true
     }
@@ -261,8 +261,8 @@ impl AcmeManager {
     /// Plans the renewals of the listed hosts, and loads certificates on disk for new ones.
     async fn apply_hosts(&mut self) {
         // The operator's certificate takes precedence, so hosts that it covers need no other.
-        let (own, mut names) = (self.operator_certificate.as_ref(), self.hosts.clone());
-        names.retain(|name| own.is_none_or(|own| !own.covers(name)));
+        let (operator_certificate, mut names) = (self.operator_certificate.as_ref(), self.hosts.clone());
+        names.retain(|name| operator_certificate.is_none_or(|operator_certificate| !operator_certificate.covers(name)));
         for name in self.plan.set_hosts(names.clone()) {
             tracing::info!(%name, "removed the certificate of a host that is no longer used");
             self.context.resolver.remove(&name);
@@ -272,21 +272,21 @@ impl AcmeManager {
         }
         // Certificates already served may come from a previous manager, unknown to this plan.
         names.retain(|name| !self.plan.has_certificate(name));
-        let sweep = (!self.is_swept).then(|| self.hosts.clone());
-        let folder = self.store.clone();
+        let hosts_to_keep = (!self.is_swept).then(|| self.hosts.clone());
+        let store = self.store.clone();
         // Blocking, since there may be thousands of files.
-        let reading = tokio::task::spawn_blocking(move || {
-            if let Some(all) = sweep {
-                folder.remove_others(&all.iter().map(String::as_str).collect());
+        let loading = tokio::task::spawn_blocking(move || {
+            if let Some(hosts) = hosts_to_keep {
+                store.remove_others(&hosts.iter().map(String::as_str).collect());
             }
-            let pair = |name: String| folder.certificate(&name).map(|pair| (name, pair));
-            names.into_iter().filter_map(pair).collect::<Vec<_>>()
+            let certificate = |name: String| store.certificate(&name).map(|certificate| (name, certificate));
+            names.into_iter().filter_map(certificate).collect::<Vec<_>>()
         });
-        match reading.await {
-            Ok(found) => {
+        match loading.await {
+            Ok(certificates) => {
                 self.is_swept = true;
-                for (name, pair) in found {
-                    self.install(&name, pair);
+                for (name, certificate) in certificates {
+                    self.install(&name, certificate);
                 }
             }
             Err(error) => {
@@ -296,20 +296,20 @@ impl AcmeManager {
         }
     }
 
-    fn install(&mut self, name: &str, pair: CertificateAndKey) {
-        tracing::info!(%name, ?pair, "a certificate was installed");
-        self.plan.issued(name, pair.not_before, pair.not_after);
-        self.context.resolver.set_issued(name, pair);
+    fn install(&mut self, name: &str, certificate: CertificateAndKey) {
+        tracing::info!(%name, pair = ?certificate, "a certificate was installed");
+        self.plan.record_certificate(name, certificate.not_before, certificate.not_after);
+        self.context.resolver.set_issued(name, certificate);
         self.expiry_logged.remove(name);
         self.context.status.lock().problems.remove(name);
     }
 
     fn record_failure(&mut self, name: &str, error: &OrderError) {
         let now = self.context.clock.now();
-        let next = self.plan.failed(name, error.failure, now, rand::random());
+        let next = self.plan.record_failure(name, error.failure, now, rand::random());
         let minutes = next.map_or(0, |next| next.since(now) / 60_000);
         tracing::warn!(%name, %error, minutes, "no certificate was issued; retrying after `minutes`");
-        let words = match error.failure {
+        let text = match error.failure {
             OrderFailure::PointsElsewhere => Some(error.to_string()),
             OrderFailure::Rejected => {
                 Some("the certificate authority refused it; this is retried automatically".to_owned())
@@ -317,8 +317,8 @@ impl AcmeManager {
             // The owner of the page can't solve it.
             OrderFailure::Unreachable => None,
         };
-        if let Some(words) = words.filter(|_| next.is_some()) {
-            self.context.status.lock().problems.insert(name.to_owned(), words);
+        if let Some(text) = text.filter(|_| next.is_some()) {
+            self.context.status.lock().problems.insert(name.to_owned(), text);
         }
     }
 
@@ -333,13 +333,14 @@ impl AcmeManager {
                 self.store.remove_account(&self.context.settings.directory);
                 self.order(name).await?
             }
-            ordered => ordered?,
+            result => result?,
         };
-        let pair = CertificateAndKey::read(&pem, &pem).map_err(|error| OrderError::rejected(&error.to_string()))?;
+        let certificate =
+            CertificateAndKey::read(&pem, &pem).map_err(|error| OrderError::rejected(&error.to_string()))?;
         if let Err(error) = self.store.save_certificate(name, &pem) {
             tracing::warn!(%name, %error, "a certificate is in use but could not be saved");
         }
-        Ok(pair)
+        Ok(certificate)
     }
 
     async fn order(&mut self, name: &str) -> Result<String, OrderError> {
@@ -354,17 +355,17 @@ impl AcmeManager {
         }
         let directory = self.context.settings.directory.clone();
         let builder = Account::builder_with_http(Box::new(self.client.clone()));
-        let known = self.store.account(&directory).map_err(|error| OrderError::rejected(&error.to_string()))?;
-        let account = match known {
-            Some(known) => builder.from_credentials(known).await?,
+        let credentials = self.store.account(&directory).map_err(|error| OrderError::rejected(&error.to_string()))?;
+        let account = match credentials {
+            Some(credentials) => builder.from_credentials(credentials).await?,
             None => {
                 let contact: Vec<String> =
                     self.context.settings.contact.iter().map(|mail| format!("mailto:{mail}")).collect();
                 let contact: Vec<&str> = contact.iter().map(String::as_str).collect();
-                let wanted =
+                let new_account =
                     NewAccount { contact: &contact, terms_of_service_agreed: true, only_return_existing: false };
-                let (account, made) = builder.create(&wanted, directory.clone(), None).await?;
-                if let Err(error) = self.store.save_account(&directory, &made) {
+                let (account, credentials) = builder.create(&new_account, directory.clone(), None).await?;
+                if let Err(error) = self.store.save_account(&directory, &credentials) {
                     tracing::warn!(%error, "the ACME account is in use but could not be saved");
                 }
                 account

@@ -39,31 +39,31 @@ pub(super) async fn order_certificate(
 ) -> Result<String, OrderError> {
     let names = [Identifier::Dns(name.to_owned())];
     let mut order = account.new_order(&NewOrder::new(&names)).await?;
-    let mut open = Vec::new();
-    let issued = complete_order(&mut order, name, challenges, &mut open).await;
-    for token in open {
+    let mut tokens = Vec::new();
+    let result = complete_order(&mut order, name, challenges, &mut tokens).await;
+    for token in tokens {
         challenges.remove(&token);
     }
-    issued
+    result
 }
 
 async fn complete_order(
     order: &mut Order,
     name: &str,
     challenges: &AcmeChallenges,
-    open: &mut Vec<String>,
+    tokens: &mut Vec<String>,
 ) -> Result<String, OrderError> {
-    let mut all = order.authorizations();
-    while let Some(one) = all.next().await {
-        let mut one = one?;
-        if one.status == AuthorizationStatus::Valid {
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        let mut authorization = authorization?;
+        if authorization.status == AuthorizationStatus::Valid {
             continue;
         }
-        let Some(mut challenge) = one.challenge(ChallengeType::Http01) else {
+        let Some(mut challenge) = authorization.challenge(ChallengeType::Http01) else {
             return Err(OrderError::rejected("the ACME server offers no HTTP-01 challenge"));
         };
         challenges.insert(&challenge.token, challenge.key_authorization().as_str());
-        open.push(challenge.token.clone());
+        tokens.push(challenge.token.clone());
         challenge.set_ready().await?;
     }
     // From here on failures count against the limits of the ACME server, even if its response is lost.
@@ -82,10 +82,10 @@ async fn complete_order(
 
 /// Reads the error of a failed validation.
 async fn validation_error(order: &mut Order) -> String {
-    let mut all = order.authorizations();
-    while let Some(one) = all.next().await {
-        let Ok(mut one) = one else { break };
-        if let Ok(state) = one.refresh().await
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        let Ok(mut authorization) = authorization else { break };
+        if let Ok(state) = authorization.refresh().await
             && let Some(problem) = state.challenges.iter().find_map(|challenge| challenge.error.as_ref())
         {
             return problem.to_string();
@@ -95,18 +95,18 @@ async fn validation_error(order: &mut Order) -> String {
 }
 
 impl OrderError {
-    pub(super) fn rejected(words: &str) -> Self {
-        Self { message: words.to_owned(), failure: OrderFailure::Rejected, is_account_unknown: false }
+    pub(super) fn rejected(message: &str) -> Self {
+        Self { message: message.to_owned(), failure: OrderFailure::Rejected, is_account_unknown: false }
     }
 
     /// Creates the error for a host that points elsewhere, which its owner has to fix. Nothing was ordered.
-    pub(super) fn points_elsewhere(words: &str) -> Self {
-        Self { message: words.to_owned(), failure: OrderFailure::PointsElsewhere, is_account_unknown: false }
+    pub(super) fn points_elsewhere(message: &str) -> Self {
+        Self { message: message.to_owned(), failure: OrderFailure::PointsElsewhere, is_account_unknown: false }
     }
 
     /// Creates the error for a failure on this side, before anything was ordered.
-    pub(super) fn unreachable(words: &str) -> Self {
-        Self { message: words.to_owned(), failure: OrderFailure::Unreachable, is_account_unknown: false }
+    pub(super) fn unreachable(message: &str) -> Self {
+        Self { message: message.to_owned(), failure: OrderFailure::Unreachable, is_account_unknown: false }
     }
 
     /// Creates the error for a failure after the challenge was offered.
@@ -121,9 +121,9 @@ impl From<Error> for OrderError {
             Error::Api(_) | Error::Unsupported(_) => OrderFailure::Rejected,
             _ => OrderFailure::Unreachable,
         };
-        let is_unknown =
+        let is_account_unknown =
             matches!(&error, Error::Api(problem) if problem.r#type.as_deref() == Some(ACCOUNT_DOES_NOT_EXIST));
-        Self { message: error.to_string(), failure, is_account_unknown: is_unknown }
+        Self { message: error.to_string(), failure, is_account_unknown }
     }
 }
 
@@ -131,23 +131,23 @@ impl From<Error> for OrderError {
 mod tests {
     use super::*;
 
-    fn refusal(kind: &str) -> Error {
+    fn api_error(kind: &str) -> Error {
         let problem = format!(r#"{{"type":"urn:ietf:params:acme:error:{kind}"}}"#);
         Error::Api(serde_json::from_str(&problem).unwrap())
     }
 
     #[test]
-    fn a_failure_after_the_proof_counts_as_a_refusal() {
-        let lost = || Error::Timeout(None);
-        assert_eq!(OrderError::from(lost()).failure, OrderFailure::Unreachable);
-        assert_eq!(OrderError::after_validation(lost()).failure, OrderFailure::Rejected);
-        assert_eq!(OrderError::from(refusal("rateLimited")).failure, OrderFailure::Rejected);
+    fn a_failure_after_the_challenge_counts_as_rejected() {
+        let timeout = || Error::Timeout(None);
+        assert_eq!(OrderError::from(timeout()).failure, OrderFailure::Unreachable);
+        assert_eq!(OrderError::after_validation(timeout()).failure, OrderFailure::Rejected);
+        assert_eq!(OrderError::from(api_error("rateLimited")).failure, OrderFailure::Rejected);
     }
 
     #[test]
-    fn an_unknown_account_is_told_from_other_refusals() {
-        assert!(OrderError::from(refusal("accountDoesNotExist")).is_account_unknown);
-        assert!(!OrderError::from(refusal("unauthorized")).is_account_unknown);
+    fn an_unknown_account_is_distinguished_from_other_errors() {
+        assert!(OrderError::from(api_error("accountDoesNotExist")).is_account_unknown);
+        assert!(!OrderError::from(api_error("unauthorized")).is_account_unknown);
         assert!(!OrderError::rejected("no").is_account_unknown);
     }
 }

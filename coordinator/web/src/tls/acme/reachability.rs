@@ -48,25 +48,28 @@ impl ReachabilityCheck {
         if self.base_host.as_deref() == Some(name) {
             return Ok(());
         }
-        let until = Instant::now() + LIMIT;
-        let there = self.addresses(name, until).await.map_err(|error| self.lookup_error(name, error))?;
-        let ours = match &self.base_host {
-            Some(base) => self.addresses(base, until).await.ok(),
+        let deadline = Instant::now() + LIMIT;
+        let host_addresses = self.addresses(name, deadline).await.map_err(|error| self.lookup_error(name, error))?;
+        let own_addresses = match &self.base_host {
+            Some(base) => self.addresses(base, deadline).await.ok(),
             None => None,
         };
-        if ours.as_ref().is_some_and(|ours| there.iter().any(|address| ours.contains(address))) {
+        if own_addresses
+            .as_ref()
+            .is_some_and(|own_addresses| host_addresses.iter().any(|address| own_addresses.contains(address)))
+        {
             return Ok(());
         }
         let (token, proof) = (random_hex(), random_hex());
         self.challenges.insert(&token, &proof);
-        let seen = self.fetch_proof(name, &token, until).await;
+        let fetched = self.fetch_proof(name, &token, deadline).await;
         self.challenges.remove(&token);
-        match seen {
-            Ok(Some(answer)) if answer == proof => Ok(()),
+        match fetched {
+            Ok(Some(text)) if text == proof => Ok(()),
             Ok(None) => Ok(()),
             Ok(Some(_)) => Err(self.points_elsewhere(&format!("another server answers for {name}"))),
             // A server may not reach itself by its own public address, or may not know it.
-            Err(error) if error.fault_origin() == FaultOrigin::Own || ours.is_none() => Ok(()),
+            Err(error) if error.fault_origin() == FaultOrigin::Own || own_addresses.is_none() => Ok(()),
             Err(DialError::AddressNotAllowed(_)) => {
                 Err(self.points_elsewhere(&format!("{name} has an address that is not public")))
             }
@@ -74,22 +77,22 @@ impl ReachabilityCheck {
         }
     }
 
-    async fn addresses(&self, name: &str, until: Instant) -> Result<Vec<IpAddr>, DialError> {
+    async fn addresses(&self, name: &str, deadline: Instant) -> Result<Vec<IpAddr>, DialError> {
         let Ok(Host::Name(name)) = Host::parse(name) else { return Err(DialError::NotFound) };
-        let found = self.client.guard().resolver().addresses(&name, until).await?;
-        let v6 = found.v6.into_iter().map(IpAddr::V6);
-        Ok(v6.chain(found.v4.into_iter().map(IpAddr::V4)).collect())
+        let addresses = self.client.guard().resolver().addresses(&name, deadline).await?;
+        let v6 = addresses.v6.into_iter().map(IpAddr::V6);
+        Ok(v6.chain(addresses.v4.into_iter().map(IpAddr::V4)).collect())
     }
 
     /// Fetches the challenge of the token from a host; `None` for a redirect, which ACME servers follow.
-    async fn fetch_proof(&self, name: &str, token: &str, until: Instant) -> Result<Option<String>, DialError> {
+    async fn fetch_proof(&self, name: &str, token: &str, deadline: Instant) -> Result<Option<String>, DialError> {
         // A host name and a hexadecimal token always make valid requests.
         let url = format!("http://{name}:{}{CHALLENGE_PATH}{token}", self.port);
         let url = Url::parse(&url).map_err(|_| DialError::NotFound)?;
         let host = HeaderValue::from_str(name).map_err(|_| DialError::NotFound)?;
         let headers = HeaderMap::from_iter([(HOST, host), (USER_AGENT, AGENT)]);
         let request = GuardedRequest { method: Method::GET, url: &url, headers, body: Bytes::new() };
-        let response = self.client.send(request, until).await.map_err(|error| match error {
+        let response = self.client.send(request, deadline).await.map_err(|error| match error {
             GuardedClientError::Dial(error) => error,
             GuardedClientError::Timeout => DialError::Timeout,
             _ => DialError::Reset,
@@ -97,9 +100,9 @@ impl ReachabilityCheck {
         if response.status().is_redirection() {
             return Ok(None);
         }
-        let is_found = response.status() == StatusCode::OK;
-        let text = timeout_at(until, read_text(response)).await.map_err(|_| DialError::Timeout)?;
-        Ok(Some(text.filter(|_| is_found).unwrap_or_default()))
+        let is_ok = response.status() == StatusCode::OK;
+        let text = timeout_at(deadline, read_text(response)).await.map_err(|_| DialError::Timeout)?;
+        Ok(Some(text.filter(|_| is_ok).unwrap_or_default()))
     }
 
     fn lookup_error(&self, name: &str, error: DialError) -> OrderError {
@@ -112,10 +115,10 @@ impl ReachabilityCheck {
         }
     }
 
-    fn points_elsewhere(&self, words: &str) -> OrderError {
+    fn points_elsewhere(&self, reason: &str) -> OrderError {
         OrderError::points_elsewhere(&match &self.base_host {
-            Some(base) => format!("{words}; point it to {base}"),
-            None => format!("{words}; point it to this service"),
+            Some(base) => format!("{reason}; point it to {base}"),
+            None => format!("{reason}; point it to this service"),
         })
     }
 }
@@ -152,11 +155,11 @@ mod tests {
     const BASE: &str = "status.example";
 
     async fn zone() -> StubServer {
-        let at = |last| StubAnswer::Addresses(vec![Ipv4Addr::new(127, 0, 0, last).into()]);
+        let address = |last| StubAnswer::Addresses(vec![Ipv4Addr::new(127, 0, 0, last).into()]);
         let zone = move |name: &str, _| match name {
-            "status.example" | "here.example" => at(1),
-            "proxied.example" | "another.example" | "leads.example" | "broken.example" => at(2),
-            "nobody.example" => at(3),
+            "status.example" | "here.example" => address(1),
+            "proxied.example" | "another.example" | "leads.example" | "broken.example" => address(2),
+            "nobody.example" => address(3),
             "empty.example" => StubAnswer::Addresses(Vec::new()),
             "fault.example" => StubAnswer::ServFail,
             _ => StubAnswer::NxDomain,
@@ -165,7 +168,7 @@ mod tests {
     }
 
     /// Starts a server at 127.0.0.2 that responds by the `Host` header; returns its port.
-    async fn there(challenges: AcmeChallenges) -> u16 {
+    async fn start_server(challenges: AcmeChallenges) -> u16 {
         let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
@@ -187,20 +190,20 @@ mod tests {
                     _ => ("200 OK", "<html>Welcome</html>".to_owned()),
                 };
                 let length = body.len();
-                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}");
-                stream.write_all(answer.as_bytes()).await.unwrap();
+                let response = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}");
+                stream.write_all(response.as_bytes()).await.unwrap();
             }
         });
         port
     }
 
     #[tokio::test]
-    async fn a_name_is_ordered_where_it_leads_here_and_its_owner_is_told_why_not() {
+    async fn a_host_that_points_elsewhere_is_refused_with_the_reason() {
         let zone = zone().await;
         let challenges = AcmeChallenges::default();
-        let port = there(challenges.clone()).await;
+        let port = start_server(challenges.clone()).await;
         let resolver = DnsResolver::with_servers(&[zone.address()]).unwrap();
-        let reach = |allow_private| ReachabilityCheck {
+        let new_check = |allow_private| ReachabilityCheck {
             client: GuardedClient::new(
                 DialGuard::new(
                     resolver.clone(),
@@ -214,14 +217,14 @@ mod tests {
             challenges: challenges.clone(),
             port,
         };
-        let said = async |reach: &ReachabilityCheck, name: &str| match reach.check(name).await {
+        let result_of = async |check: &ReachabilityCheck, name: &str| match check.check(name).await {
             Ok(()) => "yes".to_owned(),
-            Err(failed) => {
-                assert_eq!(failed.failure, OrderFailure::PointsElsewhere, "{failed}");
-                failed.to_string().strip_suffix("; point it to status.example").unwrap().to_owned()
+            Err(error) => {
+                assert_eq!(error.failure, OrderFailure::PointsElsewhere, "{error}");
+                error.to_string().strip_suffix("; point it to status.example").unwrap().to_owned()
             }
         };
-        let known = reach(true);
+        let check = new_check(true);
         for (name, expected) in [
             (BASE, "yes"),
             ("here.example", "yes"),
@@ -234,18 +237,18 @@ mod tests {
             ("empty.example", "empty.example has no address in DNS"),
             ("fault.example", "the name servers of fault.example return an error"),
         ] {
-            assert_eq!(said(&known, name).await, expected, "{name}");
+            assert_eq!(result_of(&check, name).await, expected, "{name}");
         }
         // If our own address is unknown, a host that does not respond may still be this server.
         for base in [None, Some("elsewhere.example".to_owned())] {
-            let lost = ReachabilityCheck { base_host: base, ..reach(true) };
-            assert!(lost.check("nobody.example").await.is_ok());
-            assert!(lost.check("another.example").await.is_err());
+            let without_base = ReachabilityCheck { base_host: base, ..new_check(true) };
+            assert!(without_base.check("nobody.example").await.is_ok());
+            assert!(without_base.check("another.example").await.is_err());
         }
         // The same address needs no connection, so it may be one that the guard blocks.
-        let guarded = reach(false);
-        assert_eq!(said(&guarded, "here.example").await, "yes");
-        let refused = said(&guarded, "proxied.example").await;
-        assert_eq!(refused, "proxied.example has an address that is not public");
+        let guarded_check = new_check(false);
+        assert_eq!(result_of(&guarded_check, "here.example").await, "yes");
+        let blocked = result_of(&guarded_check, "proxied.example").await;
+        assert_eq!(blocked, "proxied.example has an address that is not public");
     }
 }

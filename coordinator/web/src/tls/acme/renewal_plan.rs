@@ -65,8 +65,8 @@ struct HostState {
 impl HostState {
     fn is_due(&self, now: Timestamp) -> bool {
         // A pause that starts in the future was set while the clock was wrong.
-        let rests = self.pause.is_some_and(|(from, until)| (from..until).contains(&now));
-        !rests && self.validity.is_none_or(|(renew, _)| now >= renew)
+        let is_paused = self.pause.is_some_and(|(from, until)| (from..until).contains(&now));
+        !is_paused && self.validity.is_none_or(|(renew, _)| now >= renew)
     }
 
     /// Returns true if more than half of the time from renewal to expiry has passed.
@@ -78,16 +78,16 @@ impl HostState {
 impl RenewalPlan {
     /// Sets the hosts, and returns those removed.
     pub(super) fn set_hosts(&mut self, names: Vec<String>) -> Vec<String> {
-        let ours: BTreeSet<&String> = names.iter().collect();
-        let gone: Vec<String> = self.states.keys().filter(|name| !ours.contains(name)).cloned().collect();
-        for name in &gone {
+        let listed: BTreeSet<&String> = names.iter().collect();
+        let removed: Vec<String> = self.states.keys().filter(|name| !listed.contains(name)).cloned().collect();
+        for name in &removed {
             self.states.remove(name);
         }
         for name in &names {
             self.states.entry(name.clone()).or_default();
         }
         self.hosts = names;
-        gone
+        removed
     }
 
     /// Returns true if the host has a certificate.
@@ -96,7 +96,7 @@ impl RenewalPlan {
     }
 
     /// Records the certificate of a host and its validity. It is renewed when a third of the validity is left.
-    pub(super) fn issued(&mut self, name: &str, from: Timestamp, until: Timestamp) {
+    pub(super) fn record_certificate(&mut self, name: &str, from: Timestamp, until: Timestamp) {
         let Some(state) = self.states.get_mut(name) else { return };
         let renew = Timestamp::from_millis(until.as_millis() - until.since(from) / 3);
         *state = HostState { validity: Some((renew, until)), failures: None, pause: None };
@@ -104,21 +104,21 @@ impl RenewalPlan {
 
     /// Records that the certificate was just ordered. If it is already due for renewal, because it is very short-lived
     /// or a clock is wrong, the next order is delayed.
-    pub(super) fn ordered(&mut self, name: &str, now: Timestamp) {
+    pub(super) fn record_order(&mut self, name: &str, now: Timestamp) {
         let Some(state) = self.states.get_mut(name) else { return };
         if state.is_due(now) {
             state.pause = Some((now, now + FIRST_PAUSE));
         }
     }
 
-    /// Records that the latest order failed, and returns the time of the next attempt for the host. `share`, from 0 to
+    /// Records that the latest order failed, and returns the time of the next attempt for the host. `jitter`, from 0 to
     /// 1, spreads the attempts of many hosts.
-    pub(super) fn failed(
+    pub(super) fn record_failure(
         &mut self,
         name: &str,
         failure: OrderFailure,
         now: Timestamp,
-        share: f64,
+        jitter: f64,
     ) -> Option<Timestamp> {
         if failure != OrderFailure::Rejected {
             // It does not count against the limits of the ACME server.
@@ -130,12 +130,12 @@ impl RenewalPlan {
             OrderFailure::Rejected => (FIRST_PAUSE, LONGEST_PAUSE),
             OrderFailure::PointsElsewhere => (ELSEWHERE_PAUSE, LONGEST_PAUSE),
         };
-        let before = state.failures.filter(|(kind, _)| *kind == failure).map_or(0, |(_, count)| count);
-        let pause = first.saturating_mul(1 << before.min(16)).min(longest);
-        state.failures = Some((failure, before.saturating_add(1)));
+        let previous = state.failures.filter(|(kind, _)| *kind == failure).map_or(0, |(_, count)| count);
+        let pause = first.saturating_mul(1 << previous.min(16)).min(longest);
+        state.failures = Some((failure, previous.saturating_add(1)));
         // Plus or minus 20%.
-        let spread = (pause as f64 * (share.clamp(0.0, 1.0) - 0.5) * 0.4) as i64;
-        let next = now + pause + spread;
+        let offset = (pause as f64 * (jitter.clamp(0.0, 1.0) - 0.5) * 0.4) as i64;
+        let next = now + pause + offset;
         state.pause = Some((now, next));
         Some(next)
     }
@@ -162,7 +162,7 @@ impl RenewalPlan {
         let failures = |state: &HostState| state.failures.map_or(0, |(_, count)| count);
         let (_, name, is_new) = due
             .filter_map(|(name, state)| Some(((rank(state)?, failures(state)), name, state.validity.is_none())))
-            .min_by_key(|(pressing, ..)| *pressing)?;
+            .min_by_key(|(rank, ..)| *rank)?;
         let name = name.clone();
         self.recent_orders.push_back((now, is_new));
         Some(name)
@@ -170,15 +170,15 @@ impl RenewalPlan {
 
     /// Returns the certificates that expire soon, except those of hosts that point elsewhere.
     pub(super) fn expiring(&self, now: Timestamp) -> Option<ExpiringCertificates> {
-        let ours = |name: &&String| {
+        let is_reported = |name: &&String| {
             let state = self.states.get(*name);
             state.is_some_and(|state| !matches!(state.failures, Some((OrderFailure::PointsElsewhere, _))))
         };
-        let ending = self.hosts.iter().filter(ours).filter(|name| self.expires_soon(name, now));
-        let ends = ending.filter_map(|name| Some((self.states.get(name)?.validity?.1, name)));
+        let expiring = self.hosts.iter().filter(is_reported).filter(|name| self.expires_soon(name, now));
+        let expiries = expiring.filter_map(|name| Some((self.states.get(name)?.validity?.1, name)));
         let mut count = 0;
-        let (ends_at, first) = ends.inspect(|_| count += 1).min()?;
-        Some(ExpiringCertificates { first_host: first.clone(), count, expires_at: ends_at })
+        let (expires_at, first) = expiries.inspect(|_| count += 1).min()?;
+        Some(ExpiringCertificates { first_host: first.clone(), count, expires_at })
     }
 
     /// Returns true if the certificate of the host expires soon although it should have been renewed.
@@ -204,10 +204,10 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_renewed_when_a_third_of_its_life_is_left() {
+    fn a_certificate_is_renewed_when_a_third_of_its_validity_is_left() {
         let mut plan = plan(&["a"]);
         assert_eq!(plan.next_due(at(0)).as_deref(), Some("a"));
-        plan.issued("a", at(0), at(90 * DAY));
+        plan.record_certificate("a", at(0), at(90 * DAY));
         assert_eq!(plan.next_due(at(60 * DAY - 1)), None);
         assert_eq!(plan.next_due(at(60 * DAY)).as_deref(), Some("a"));
         let soon = |days: i64| plan.expires_soon("a", at(days * DAY));
@@ -215,138 +215,139 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_tried_again_after_growing_pauses() {
+    fn failed_orders_are_retried_after_growing_pauses() {
         let mut plan = plan(&["a"]);
         let mut now = at(0);
         for _ in 0..9 {
-            assert!(plan.failed("a", OrderFailure::Unreachable, now, 0.5).unwrap().since(now) <= HOUR);
+            assert!(plan.record_failure("a", OrderFailure::Unreachable, now, 0.5).unwrap().since(now) <= HOUR);
         }
         let mut pauses = Vec::new();
         for _ in 0..5 {
-            let next = plan.failed("a", OrderFailure::Rejected, now, 0.5).unwrap();
+            let next = plan.record_failure("a", OrderFailure::Rejected, now, 0.5).unwrap();
             pauses.push(next.since(now) / HOUR);
             assert_eq!(plan.next_due(Timestamp::from_millis(next.as_millis() - 1)), None);
             assert_eq!(plan.next_due(next).as_deref(), Some("a"));
             now = next;
         }
         assert_eq!(pauses, [1, 2, 4, 6, 6]);
-        plan.issued("a", now, at(90 * DAY));
-        let next = plan.failed("a", OrderFailure::Unreachable, now, 0.5).unwrap();
+        plan.record_certificate("a", now, at(90 * DAY));
+        let next = plan.record_failure("a", OrderFailure::Unreachable, now, 0.5).unwrap();
         assert_eq!(next.since(now), MINUTE);
-        let [early, late] = [0.0, 1.0].map(|share| plan.failed("a", OrderFailure::Rejected, now, share).unwrap());
+        let [early, late] =
+            [0.0, 1.0].map(|jitter| plan.record_failure("a", OrderFailure::Rejected, now, jitter).unwrap());
         assert!(early.since(now) >= 48 * MINUTE && late.since(now) <= 144 * MINUTE);
     }
 
     #[test]
-    fn names_that_lead_nowhere_hold_up_no_others() {
+    fn hosts_that_point_elsewhere_do_not_delay_others() {
         let mut plan = plan(&["a", "b", "c"]);
         for name in ["a", "b", "c"] {
             assert_eq!(plan.next_due(at(0)).as_deref(), Some(name));
-            plan.failed(name, OrderFailure::PointsElsewhere, at(0), 0.5);
+            plan.record_failure(name, OrderFailure::PointsElsewhere, at(0), 0.5);
         }
         plan.set_hosts(["a", "b", "c", "new"].map(str::to_owned).to_vec());
         assert_eq!(plan.next_due(at(MINUTE)).as_deref(), Some("new"));
-        plan.issued("new", at(MINUTE), at(90 * DAY));
+        plan.record_certificate("new", at(MINUTE), at(90 * DAY));
         assert_eq!(plan.next_due(at(MINUTE)).as_deref(), Some("a"));
-        plan.failed("a", OrderFailure::PointsElsewhere, at(MINUTE), 0.5);
+        plan.record_failure("a", OrderFailure::PointsElsewhere, at(MINUTE), 0.5);
         assert_eq!(plan.next_due(at(2 * MINUTE)).as_deref(), Some("b"));
     }
 
     #[test]
-    fn the_hour_has_its_share_of_orders_and_renewals_are_not_starved() {
+    fn orders_per_hour_are_limited_and_new_hosts_do_not_delay_renewals() {
         let names: Vec<String> = (0..99).map(|n| format!("n{n}")).collect();
         let mut plan = RenewalPlan::default();
         plan.set_hosts(names);
         let orders = |plan: &mut RenewalPlan, now: Timestamp| -> Vec<String> {
             let issue = |plan: &mut RenewalPlan, name: String| {
-                plan.issued(&name, now, now + 90 * DAY);
+                plan.record_certificate(&name, now, now + 90 * DAY);
                 name
             };
             std::iter::from_fn(|| plan.next_due(now).map(|name| issue(plan, name))).collect()
         };
         // Two due for renewal, and one that is urgent.
-        for (name, left) in [("n0", 29), ("n1", 28), ("n70", 14)] {
-            plan.issued(name, at((left - 90) * DAY), at(left * DAY));
+        for (name, days_left) in [("n0", 29), ("n1", 28), ("n70", 14)] {
+            plan.record_certificate(name, at((days_left - 90) * DAY), at(days_left * DAY));
         }
         let new = (2..2 + MAX_NEW_ORDERS_PER_HOUR).map(|n| format!("n{n}"));
         let expected: Vec<String> =
             ["n70".to_owned()].into_iter().chain(new).chain(["n0", "n1"].map(str::to_owned)).collect();
         assert_eq!(orders(&mut plan, at(0)), expected);
         assert_eq!(orders(&mut plan, at(HOUR - 1)), [""; 0]);
-        let left = 99 - expected.len();
-        assert_eq!(orders(&mut plan, at(HOUR)).len(), left.min(MAX_NEW_ORDERS_PER_HOUR));
+        let remaining = 99 - expected.len();
+        assert_eq!(orders(&mut plan, at(HOUR)).len(), remaining.min(MAX_NEW_ORDERS_PER_HOUR));
         // Later all are due, up to the limit of the hour.
         let later = at(80 * DAY);
         assert_eq!(orders(&mut plan, later).len(), MAX_ORDERS_PER_HOUR);
     }
 
     #[test]
-    fn what_the_authority_did_not_see_is_none_of_the_hours_orders() {
+    fn orders_that_did_not_reach_the_acme_server_do_not_count() {
         let names: Vec<String> = (0..60).map(|n| format!("n{n}")).collect();
         let mut plan = RenewalPlan::default();
         plan.set_hosts(names);
         for _ in 0..60 {
             let name = plan.next_due(at(0)).unwrap();
-            plan.failed(&name, OrderFailure::Unreachable, at(0), 0.5);
+            plan.record_failure(&name, OrderFailure::Unreachable, at(0), 0.5);
         }
         assert_eq!(plan.next_due(at(0)), None);
         assert!(plan.next_due(at(MINUTE)).is_some());
     }
 
     #[test]
-    fn a_clock_that_is_set_back_holds_nothing_up() {
+    fn a_clock_that_is_set_back_delays_no_order() {
         let names: Vec<String> = (0..30).map(|n| format!("n{n}")).collect();
         let mut plan = RenewalPlan::default();
         plan.set_hosts(names);
         while let Some(name) = plan.next_due(at(DAY)) {
-            plan.failed(&name, OrderFailure::Rejected, at(DAY), 0.5);
+            plan.record_failure(&name, OrderFailure::Rejected, at(DAY), 0.5);
         }
         assert_eq!(plan.next_due(at(0)).as_deref(), Some("n0"));
     }
 
     #[test]
-    fn a_certificate_that_is_due_at_birth_is_not_ordered_again_at_once() {
+    fn a_certificate_that_is_due_when_issued_is_not_ordered_again_at_once() {
         let mut plan = plan(&["a"]);
         assert!(plan.next_due(at(DAY)).is_some());
-        plan.issued("a", at(0), at(DAY));
-        plan.ordered("a", at(DAY));
+        plan.record_certificate("a", at(0), at(DAY));
+        plan.record_order("a", at(DAY));
         assert_eq!(plan.next_due(at(DAY)), None);
         assert!(plan.next_due(at(DAY) + FIRST_PAUSE).is_some());
-        plan.issued("a", at(DAY), at(91 * DAY));
-        plan.ordered("a", at(DAY));
+        plan.record_certificate("a", at(DAY), at(91 * DAY));
+        plan.record_order("a", at(DAY));
         assert!(plan.next_due(at(61 * DAY)).is_some());
     }
 
     #[test]
-    fn certificates_that_end_soon_are_told_but_for_names_that_lead_elsewhere() {
+    fn expiring_certificates_are_reported_except_for_hosts_that_point_elsewhere() {
         let mut plan = plan(&["a", "b", "c", "d"]);
-        for (name, ends) in [("a", 91), ("b", 90), ("c", 89), ("d", 200)] {
-            plan.issued(name, at((ends - 90) * DAY), at(ends * DAY));
+        for (name, expiry) in [("a", 91), ("b", 90), ("c", 89), ("d", 200)] {
+            plan.record_certificate(name, at((expiry - 90) * DAY), at(expiry * DAY));
         }
-        let told = |plan: &RenewalPlan, days: i64| plan.expiring(at(days * DAY));
-        let ending = |first: &str, count, ends: i64| {
-            Some(ExpiringCertificates { first_host: first.to_owned(), count, expires_at: at(ends * DAY) })
+        let expiring_at = |plan: &RenewalPlan, days: i64| plan.expiring(at(days * DAY));
+        let expected = |first: &str, count, expiry: i64| {
+            Some(ExpiringCertificates { first_host: first.to_owned(), count, expires_at: at(expiry * DAY) })
         };
-        assert_eq!((told(&plan, 74), told(&plan, 76)), (None, ending("c", 1, 89)));
-        assert_eq!(told(&plan, 78), ending("c", 3, 89));
-        plan.failed("c", OrderFailure::PointsElsewhere, at(78 * DAY), 0.5);
-        assert_eq!(told(&plan, 78), ending("b", 2, 90));
-        plan.failed("b", OrderFailure::Rejected, at(78 * DAY), 0.5);
-        assert_eq!(told(&plan, 95), ending("b", 2, 90), "expired ones are included");
+        assert_eq!((expiring_at(&plan, 74), expiring_at(&plan, 76)), (None, expected("c", 1, 89)));
+        assert_eq!(expiring_at(&plan, 78), expected("c", 3, 89));
+        plan.record_failure("c", OrderFailure::PointsElsewhere, at(78 * DAY), 0.5);
+        assert_eq!(expiring_at(&plan, 78), expected("b", 2, 90));
+        plan.record_failure("b", OrderFailure::Rejected, at(78 * DAY), 0.5);
+        assert_eq!(expiring_at(&plan, 95), expected("b", 2, 90), "expired ones are included");
         for name in ["a", "b"] {
-            plan.issued(name, at(80 * DAY), at(170 * DAY));
+            plan.record_certificate(name, at(80 * DAY), at(170 * DAY));
         }
-        assert_eq!(told(&plan, 90), None);
+        assert_eq!(expiring_at(&plan, 90), None);
     }
 
     #[test]
-    fn a_name_that_leads_elsewhere_is_looked_for_soon_and_then_ever_more_seldom() {
+    fn a_host_that_points_elsewhere_is_checked_with_growing_pauses() {
         let mut plan = plan(&["a"]);
         let mut now = at(0);
         let mut pauses = Vec::new();
         for _ in 0..13 {
             assert_eq!(plan.next_due(now).as_deref(), Some("a"));
-            let next = plan.failed("a", OrderFailure::PointsElsewhere, now, 0.5).unwrap();
+            let next = plan.record_failure("a", OrderFailure::PointsElsewhere, now, 0.5).unwrap();
             pauses.push(next.since(now) / SECOND);
             now = next;
         }
@@ -354,11 +355,11 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_gone_are_told_and_forgotten() {
+    fn removed_hosts_are_returned_and_forgotten() {
         let mut plan = plan(&["a", "b"]);
-        plan.issued("b", at(0), at(DAY));
+        plan.record_certificate("b", at(0), at(DAY));
         assert_eq!(plan.set_hosts(vec!["a".to_owned()]), ["b"]);
-        assert_eq!(plan.failed("b", OrderFailure::Rejected, at(0), 0.5), None);
+        assert_eq!(plan.record_failure("b", OrderFailure::Rejected, at(0), 0.5), None);
         assert_eq!(plan.next_due(at(0)).as_deref(), Some("a"));
         assert!(!plan.expires_soon("b", at(DAY)));
     }

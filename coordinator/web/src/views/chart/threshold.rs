@@ -17,7 +17,7 @@ pub(crate) struct ThresholdLine {
     /// Regions it applies to; `None` if it applies to all counted regions.
     pub regions: Option<String>,
     /// Label.
-    pub words: String,
+    pub label: String,
     /// Position; `None` if it is far above all values.
     pub y: Option<String>,
 }
@@ -34,19 +34,19 @@ pub(super) fn threshold_lines(
     for (region, threshold) in &chart.thresholds {
         shared.entry(*threshold).or_default().insert(*region);
     }
-    let limit = |(threshold, regions): (u32, RegionSet)| {
+    let line = |(threshold, regions): (u32, RegionSet)| {
         let y = y(threshold).filter(|_| !is_sparse);
         let pattern = if y.is_some() || is_sparse { messages.slow_above } else { messages.slow_beyond };
-        let is_of_all = regions == chart.counted;
-        let only = regions.iter().next().filter(|_| !is_of_all && regions.len() == 1);
+        let applies_to_all = regions == chart.counted;
+        let single_region = regions.iter().next().filter(|_| !applies_to_all && regions.len() == 1);
         ThresholdLine {
-            class: only.map_or_else(|| "limit".to_owned(), |it| format!("limit {}", region_class(it))),
-            regions: (!is_of_all).then(|| messages.locale().regions(regions)),
-            words: fill(pattern, &[&format::format_milliseconds(threshold, messages)]),
+            class: single_region.map_or_else(|| "limit".to_owned(), |it| format!("limit {}", region_class(it))),
+            regions: (!applies_to_all).then(|| messages.locale().regions(regions)),
+            label: fill(pattern, &[&format::format_milliseconds(threshold, messages)]),
             y,
         }
     };
-    shared.into_iter().map(limit).collect()
+    shared.into_iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use crate::views::tests::monitor_view;
 
     #[test]
-    fn each_threshold_is_named_and_drawn_where_it_is_near() {
+    fn each_threshold_has_a_label_and_a_line_if_it_is_near() {
         let (europe, asia, africa) = (Region::Europe, Region::Asia, Region::Africa);
         let all: RegionSet = [europe, asia, africa].into_iter().collect();
         for (counted, thresholds, expected) in [
@@ -85,20 +85,20 @@ mod tests {
         ] {
             let chart =
                 LatencyChart { counted, thresholds: thresholds.into_iter().collect(), ..LatencyChart::default() };
-            let described = |limit: &ThresholdLine| {
-                let regions = limit.regions.as_ref().map_or_else(String::new, |regions| format!("{regions} "));
-                let y = limit.y.as_ref().map_or_else(String::new, |y| format!(" at {y}"));
-                format!("{}: {regions}{}{y}", limit.class, limit.words)
+            let description = |line: &ThresholdLine| {
+                let regions = line.regions.as_ref().map_or_else(String::new, |regions| format!("{regions} "));
+                let y = line.y.as_ref().map_or_else(String::new, |y| format!(" at {y}"));
+                format!("{}: {regions}{}{y}", line.class, line.label)
             };
             let view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 4);
             let regions = [europe, asia, africa].map(|region| (region, [Some(100), Some(60)].repeat(3)));
             let chart =
                 LatencyChart { regions: regions.into_iter().collect(), to: Timestamp::from_millis(DAY), ..chart };
-            for drawing in [
+            for chart_view in [
                 mean_chart(&view, &chart, &[], english_locale(Tz::UTC), 9).unwrap(),
                 region_chart(&view, &chart, &[], english_locale(Tz::UTC)).unwrap(),
             ] {
-                assert_eq!(drawing.thresholds.iter().map(described).collect::<Vec<_>>(), expected);
+                assert_eq!(chart_view.thresholds.iter().map(description).collect::<Vec<_>>(), expected);
             }
         }
     }

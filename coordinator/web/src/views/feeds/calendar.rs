@@ -33,10 +33,11 @@ pub(crate) fn write(site: FeedSite<'_>, windows: &[(u64, IncidentView)], deleted
     }
     // Two newer properties (RFC 7986), whose types the library doesn't know.
     calendar.append_property(Property::new("NAME", &name).add_parameter("VALUE", "TEXT").done());
-    let fresh = Property::new("REFRESH-INTERVAL", REFRESH_INTERVAL).add_parameter("VALUE", "DURATION").done();
-    calendar.append_property(fresh);
-    for (revision, notice) in windows {
-        if let Some(event) = event(site, *revision, notice) {
+    let refresh_interval =
+        Property::new("REFRESH-INTERVAL", REFRESH_INTERVAL).add_parameter("VALUE", "DURATION").done();
+    calendar.append_property(refresh_interval);
+    for (revision, incident_view) in windows {
+        if let Some(event) = event(site, *revision, incident_view) {
             calendar.push(event);
         }
     }
@@ -74,8 +75,8 @@ fn sequence(version: u64) -> u32 {
     u32::try_from(version).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs())
 }
 
-fn event(site: FeedSite<'_>, revision: u64, notice: &IncidentView) -> Option<Event> {
-    let incident = &notice.incident;
+fn event(site: FeedSite<'_>, revision: u64, incident_view: &IncidentView) -> Option<Event> {
+    let incident = &incident_view.incident;
     let ends_at = incident.ends_at?;
     // A window that ended early ends then; a cancelled one keeps its planned time.
     let end = incident.resolved_at.filter(|at| *at > incident.started_at).map_or(ends_at, |at| at.min(ends_at));
@@ -90,7 +91,7 @@ fn event(site: FeedSite<'_>, revision: u64, notice: &IncidentView) -> Option<Eve
         .starts(incident.planned_start().to_utc()?)
         .ends(end.to_utc()?)
         .summary(&plain(&incident.title))
-        .description(&description(site, notice))
+        .description(&description(site, incident_view))
         .url(&site.incident_url(incident))
         .sequence(sequence(revision))
         .status(status)
@@ -100,13 +101,13 @@ fn event(site: FeedSite<'_>, revision: u64, notice: &IncidentView) -> Option<Eve
 }
 
 /// Affected monitors and the newest update.
-fn description(site: FeedSite<'_>, notice: &IncidentView) -> String {
-    let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
-    let words = messages(site.page.language);
-    let names = words.locale().list(&names);
+fn description(site: FeedSite<'_>, incident_view: &IncidentView) -> String {
+    let names: Vec<String> = incident_view.monitors.iter().map(|(_, name, _)| name.clone()).collect();
+    let texts = messages(site.page.language);
+    let names = texts.locale().list(&names);
     // Calendars don't support markup.
-    let last_update = notice.incident.updates.last().map(|update| plain_text(&update.body, MAX_DESCRIPTION));
-    let parts = [if names.is_empty() { String::new() } else { fill(words.affected, &[&names]) }];
+    let last_update = incident_view.incident.updates.last().map(|update| plain_text(&update.body, MAX_DESCRIPTION));
+    let parts = [if names.is_empty() { String::new() } else { fill(texts.affected, &[&names]) }];
     let parts = parts.into_iter().chain(last_update).filter(|part| !part.is_empty());
     plain(&parts.collect::<Vec<_>>().join("\n\n"))
 }
@@ -115,5 +116,5 @@ fn description(site: FeedSite<'_>, notice: &IncidentView) -> String {
 /// characters.
 fn plain(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    text.chars().filter(|sign| !sign.is_control() || matches!(sign, '\n' | '\t')).collect()
+    text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }

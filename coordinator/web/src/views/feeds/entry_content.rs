@@ -31,25 +31,25 @@ impl Entry {
 }
 
 /// Renders the content of one of `count` entries, with absolute links.
-pub(super) fn content(site: FeedSite<'_>, notice: &IncidentView, count: usize) -> Result<String, FeedError> {
-    let mut shortened = notice.clone();
+pub(super) fn content(site: FeedSite<'_>, incident_view: &IncidentView, count: usize) -> Result<String, FeedError> {
+    let mut shortened = incident_view.clone();
     let mut bytes_left = scaled_limit(MAX_UPDATE_BYTES, count);
-    let mut kept = 0;
-    for update in notice.incident.updates.iter().rev() {
-        if update.body.len() > bytes_left && kept > 0 {
+    let mut update_count = 0;
+    for update in incident_view.incident.updates.iter().rev() {
+        if update.body.len() > bytes_left && update_count > 0 {
             break;
         }
         bytes_left = bytes_left.saturating_sub(update.body.len());
-        kept += 1;
+        update_count += 1;
     }
-    let more = notice.incident.updates.len() - kept;
-    shortened.incident.updates.drain(..more);
-    // As of its start, so that an entry without news stays the same.
+    let omitted_count = incident_view.incident.updates.len() - update_count;
+    shortened.incident.updates.drain(..omitted_count);
+    // As of its start, so that an entry without updates stays the same.
     let locale = PageLocale::of(site.page);
-    let mut card = IncidentCard::of(&shortened, site.url, locale, notice.incident.started_at, false);
-    card.more = more + notice.omitted_updates;
+    let mut card = IncidentCard::of(&shortened, site.url, locale, incident_view.incident.started_at, false);
+    card.more = omitted_count + incident_view.omitted_updates;
     // The state of a window is included only once it is stored, which changes the entry anyway.
-    card.time_change = card.time_change.filter(|_| notice.incident.has_begun);
-    let printed = render(&Entry { t: locale.messages, card, link: site.incident_url(&notice.incident) })?;
-    Ok(xml_text(&String::from_utf8_lossy(&printed)))
+    card.time_change = card.time_change.filter(|_| incident_view.incident.has_begun);
+    let html = render(&Entry { t: locale.messages, card, link: site.incident_url(&incident_view.incident) })?;
+    Ok(xml_text(&String::from_utf8_lossy(&html)))
 }

@@ -33,63 +33,64 @@ impl FeedContent<'_> {
         messages(self.site.page.language)
     }
 
-    /// Writes an element per entry; `inside` writes its content from the incident and its updates in HTML.
+    /// Writes an element per entry; `write_content` writes its content from the incident and its updates in HTML.
     pub(super) fn entries(
         &self,
-        ink: &mut XmlWriter,
+        writer: &mut XmlWriter,
         name: &str,
-        inside: impl Fn(&mut XmlWriter, &Incident, &str) -> io::Result<()>,
+        write_content: impl Fn(&mut XmlWriter, &Incident, &str) -> io::Result<()>,
     ) -> io::Result<()> {
         for (incident, content) in &self.entries {
-            ink.create_element(name).write_inner_content(|ink| inside(ink, incident, content))?;
+            writer.create_element(name).write_inner_content(|writer| write_content(writer, incident, content))?;
         }
         Ok(())
     }
 }
 
-/// Writes the document; `root` writes the root element.
+/// Writes the document; `write_root` writes the root element.
 ///
 /// # Errors
 /// If the XML writer fails, which it doesn't in memory.
 pub(super) fn write_feed<'a>(
     site: FeedSite<'a>,
-    notices: &'a [IncidentView],
-    root: impl FnOnce(&mut XmlWriter, &FeedContent<'a>) -> io::Result<()>,
+    incident_views: &'a [IncidentView],
+    write_root: impl FnOnce(&mut XmlWriter, &FeedContent<'a>) -> io::Result<()>,
 ) -> Result<Vec<u8>, FeedError> {
-    let count = notices.len();
-    let tell =
-        |notice: &'a IncidentView| Ok::<_, FeedError>((&notice.incident, entry_content::content(site, notice, count)?));
-    let entries = notices.iter().map(tell).collect::<Result<_, _>>()?;
-    let updated = notices.iter().map(|it| it.incident.last_change()).fold(site.page.created_at, Timestamp::max);
-    write_document(|ink| root(ink, &FeedContent { site, updated, entries }))
+    let count = incident_views.len();
+    let entry = |incident_view: &'a IncidentView| {
+        Ok::<_, FeedError>((&incident_view.incident, entry_content::content(site, incident_view, count)?))
+    };
+    let entries = incident_views.iter().map(entry).collect::<Result<_, _>>()?;
+    let updated = incident_views.iter().map(|it| it.incident.last_change()).fold(site.page.created_at, Timestamp::max);
+    write_document(|writer| write_root(writer, &FeedContent { site, updated, entries }))
 }
 
-/// Writes an XML document; `root` writes the root element.
+/// Writes an XML document; `write_root` writes the root element.
 ///
 /// # Errors
 /// If the XML writer fails, which it doesn't in memory.
-pub(super) fn write_document(root: impl FnOnce(&mut XmlWriter) -> io::Result<()>) -> Result<Vec<u8>, FeedError> {
-    let mut ink = Writer::new(Vec::new());
-    ink.write_event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)))?;
-    root(&mut ink)?;
-    Ok(ink.into_inner())
+pub(super) fn write_document(write_root: impl FnOnce(&mut XmlWriter) -> io::Result<()>) -> Result<Vec<u8>, FeedError> {
+    let mut writer = Writer::new(Vec::new());
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)))?;
+    write_root(&mut writer)?;
+    Ok(writer.into_inner())
 }
 
 /// Writes an element with a text, without characters that XML doesn't allow.
-pub(super) fn text_element(ink: &mut XmlWriter, name: &str, text: &str) -> io::Result<()> {
-    ink.create_element(name).write_text_content(BytesText::new(&xml_text(text)))?;
+pub(super) fn text_element(writer: &mut XmlWriter, name: &str, text: &str) -> io::Result<()> {
+    writer.create_element(name).write_text_content(BytesText::new(&xml_text(text)))?;
     Ok(())
 }
 
 /// Writes an empty element with a link.
 pub(super) fn link_element(
-    ink: &mut XmlWriter,
+    writer: &mut XmlWriter,
     name: &str,
     relation: &str,
     media: &str,
     address: &str,
 ) -> io::Result<()> {
-    let link = ink.create_element(name).with_attribute(("rel", relation));
+    let link = writer.create_element(name).with_attribute(("rel", relation));
     link.with_attribute(("type", media)).with_attribute(("href", address)).write_empty()?;
     Ok(())
 }

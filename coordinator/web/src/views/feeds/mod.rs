@@ -60,12 +60,12 @@ const MIN_CLOSED: usize = 10;
 /// Returns the part of a list that fits in one document, in order: all open ones, and as many others as there
 /// is space for.
 pub(crate) fn limit_entries<'a>(
-    notices: impl Iterator<Item = &'a IncidentView> + Clone,
+    incident_views: impl Iterator<Item = &'a IncidentView> + Clone,
 ) -> impl Iterator<Item = &'a IncidentView> {
-    let open = notices.clone().filter(|notice| notice.incident.is_open()).count();
+    let open = incident_views.clone().filter(|incident_view| incident_view.incident.is_open()).count();
     let mut slots_left = MAX_ENTRIES.saturating_sub(open).max(MIN_CLOSED);
-    notices.filter(move |notice| {
-        if notice.incident.is_open() {
+    incident_views.filter(move |incident_view| {
+        if incident_view.incident.is_open() {
             return true;
         }
         let fits = slots_left > 0;
@@ -74,10 +74,10 @@ pub(crate) fn limit_entries<'a>(
     })
 }
 
-/// Size in bytes of one entry's updates, where `most` is the share in a document of [`MAX_ENTRIES`] entries: more
+/// Size in bytes of one entry's updates, where `max_bytes` is the share in a document of [`MAX_ENTRIES`] entries: more
 /// entries don't make the document larger.
-fn scaled_limit(most: usize, count: usize) -> usize {
-    most * MAX_ENTRIES / count.max(MAX_ENTRIES)
+fn scaled_limit(max_bytes: usize, count: usize) -> usize {
+    max_bytes * MAX_ENTRIES / count.max(MAX_ENTRIES)
 }
 
 /// Time when it was first published: for a window, before it begins.
@@ -95,8 +95,17 @@ pub(in crate::views) fn is_in_progress(incident: &Incident, now: Timestamp) -> b
 /// Removes characters that XML 1.0 doesn't allow (section 2.2) and normalizes line breaks as an XML parser
 /// does.
 pub(in crate::views) fn xml_text(text: &str) -> String {
-    let is_held = |sign: &char| matches!(sign, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{1_0000}'..='\u{10_ffff}');
-    text.replace("\r\n", "\n").chars().filter(is_held).map(|sign| if sign == '\r' { '\n' } else { sign }).collect()
+    let is_allowed = |character: &char| {
+        matches!(
+            character,
+            '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{1_0000}'..='\u{10_ffff}'
+        )
+    };
+    text.replace("\r\n", "\n")
+        .chars()
+        .filter(is_allowed)
+        .map(|character| if character == '\r' { '\n' } else { character })
+        .collect()
 }
 
 #[cfg(test)]

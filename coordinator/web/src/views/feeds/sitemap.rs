@@ -16,18 +16,22 @@ const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 ///
 /// # Errors
 /// If the XML writer fails, which it doesn't in memory.
-pub(crate) fn write(site: FeedSite<'_>, page_view: &PageView, notices: &[IncidentView]) -> Result<Vec<u8>, FeedError> {
-    write_document(|ink| {
-        let all = ink.create_element("urlset").with_attribute(("xmlns", NAMESPACE));
-        all.write_inner_content(|ink| {
+pub(crate) fn write(
+    site: FeedSite<'_>,
+    page_view: &PageView,
+    incident_views: &[IncidentView],
+) -> Result<Vec<u8>, FeedError> {
+    write_document(|writer| {
+        let urlset = writer.create_element("urlset").with_attribute(("xmlns", NAMESPACE));
+        urlset.write_inner_content(|writer| {
             // No `lastmod` for what changes with every check.
-            url(ink, site.url, None)?;
-            url(ink, &site.path_url("/history"), None)?;
+            url(writer, site.url, None)?;
+            url(writer, &site.path_url("/history"), None)?;
             for view in &page_view.monitors {
-                url(ink, &site.path_url(&format!("/monitors/{}", view.monitor.id)), None)?;
+                url(writer, &site.path_url(&format!("/monitors/{}", view.monitor.id)), None)?;
             }
-            for IncidentView { incident, .. } in notices {
-                url(ink, &site.incident_url(incident), Some(incident.last_change()))?;
+            for IncidentView { incident, .. } in incident_views {
+                url(writer, &site.incident_url(incident), Some(incident.last_change()))?;
             }
             Ok(())
         })?;
@@ -35,10 +39,10 @@ pub(crate) fn write(site: FeedSite<'_>, page_view: &PageView, notices: &[Inciden
     })
 }
 
-fn url(ink: &mut XmlWriter, address: &str, changed: Option<Timestamp>) -> io::Result<()> {
-    ink.create_element("url").write_inner_content(|ink| {
-        text_element(ink, "loc", address)?;
-        changed.map_or(Ok(()), |at| text_element(ink, "lastmod", &at.to_string()))
+fn url(writer: &mut XmlWriter, address: &str, changed: Option<Timestamp>) -> io::Result<()> {
+    writer.create_element("url").write_inner_content(|writer| {
+        text_element(writer, "loc", address)?;
+        changed.map_or(Ok(()), |at| text_element(writer, "lastmod", &at.to_string()))
     })?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Statuspage-compatible API (`/api/statuspage_api/` of Atlassian Statuspage): field names, values and nesting are
-//! theirs. Additional fields begin with `parallax_`.
+//! Statuspage-compatible API (`/api/statuspage_api/` of Atlassian Statuspage), with the same field names, values
+//! and nesting. Additional fields begin with `parallax_`.
 
 mod mapping;
 
@@ -40,44 +40,47 @@ pub(crate) enum StatuspageDocument {
     Active,
 }
 
-/// Writes a document of a page; `notices` are newest first.
+/// Writes a document of a page; `incident_views` are newest first.
 ///
 /// # Errors
 /// None known: the document consists of strings, numbers and lists.
 pub(crate) fn write(
-    sheet: StatuspageDocument,
+    kind: StatuspageDocument,
     site: FeedSite<'_>,
     page_view: &PageView,
-    notices: &[IncidentView],
+    incident_views: &[IncidentView],
 ) -> Result<Vec<u8>, FeedError> {
-    let scene = StatuspageContext { site, page_view, notices, components: components(page_view) };
-    let of = |kind: IncidentKind, wanted: &dyn Fn(&IncidentView) -> bool| {
-        let wanted = move |notice: &&IncidentView| notice.incident.kind == kind && wanted(notice);
-        let found: Vec<&IncidentView> = limit_entries(notices.iter().filter(wanted)).collect();
-        found.iter().map(|notice| scene.event(notice, found.len())).collect::<Vec<_>>()
+    let context = StatuspageContext { site, page_view, incident_views, components: components(page_view) };
+    let incidents_of = |incident_kind: IncidentKind, matches: &dyn Fn(&IncidentView) -> bool| {
+        let is_listed =
+            move |incident_view: &&IncidentView| incident_view.incident.kind == incident_kind && matches(incident_view);
+        let listed: Vec<&IncidentView> = limit_entries(incident_views.iter().filter(is_listed)).collect();
+        listed.iter().map(|incident_view| context.event(incident_view, listed.len())).collect::<Vec<_>>()
     };
-    let is_open = |notice: &IncidentView| notice.incident.is_open();
-    let is_active = |notice: &IncidentView| is_in_progress(&notice.incident, page_view.now);
-    let mut document = StatuspageBody { page: scene.page(), ..StatuspageBody::default() };
-    match sheet {
+    let is_open = |incident_view: &IncidentView| incident_view.incident.is_open();
+    let is_active = |incident_view: &IncidentView| is_in_progress(&incident_view.incident, page_view.now);
+    let mut document = StatuspageBody { page: context.page(), ..StatuspageBody::default() };
+    match kind {
         StatuspageDocument::Summary => {
             document.status = Some(mapping::overall_status(page_view));
-            document.components = Some(&scene.components);
-            document.incidents = Some(of(IncidentKind::Incident, &is_open));
-            document.scheduled_maintenances = Some(of(IncidentKind::Maintenance, &is_open));
+            document.components = Some(&context.components);
+            document.incidents = Some(incidents_of(IncidentKind::Incident, &is_open));
+            document.scheduled_maintenances = Some(incidents_of(IncidentKind::Maintenance, &is_open));
         }
         StatuspageDocument::Status => document.status = Some(mapping::overall_status(page_view)),
-        StatuspageDocument::Components => document.components = Some(&scene.components),
-        StatuspageDocument::Incidents => document.incidents = Some(of(IncidentKind::Incident, &|_| true)),
-        StatuspageDocument::Unresolved => document.incidents = Some(of(IncidentKind::Incident, &is_open)),
+        StatuspageDocument::Components => document.components = Some(&context.components),
+        StatuspageDocument::Incidents => document.incidents = Some(incidents_of(IncidentKind::Incident, &|_| true)),
+        StatuspageDocument::Unresolved => document.incidents = Some(incidents_of(IncidentKind::Incident, &is_open)),
         StatuspageDocument::Maintenances => {
-            document.scheduled_maintenances = Some(of(IncidentKind::Maintenance, &|_| true))
+            document.scheduled_maintenances = Some(incidents_of(IncidentKind::Maintenance, &|_| true))
         }
         StatuspageDocument::Upcoming => {
-            let is_upcoming = |notice: &IncidentView| is_open(notice) && !is_active(notice);
-            document.scheduled_maintenances = Some(of(IncidentKind::Maintenance, &is_upcoming));
+            let is_upcoming = |incident_view: &IncidentView| is_open(incident_view) && !is_active(incident_view);
+            document.scheduled_maintenances = Some(incidents_of(IncidentKind::Maintenance, &is_upcoming));
         }
-        StatuspageDocument::Active => document.scheduled_maintenances = Some(of(IncidentKind::Maintenance, &is_active)),
+        StatuspageDocument::Active => {
+            document.scheduled_maintenances = Some(incidents_of(IncidentKind::Maintenance, &is_active))
+        }
     }
     Ok(serde_json::to_vec(&document)?)
 }
@@ -171,7 +174,7 @@ struct AffectedComponent {
 struct StatuspageContext<'a> {
     site: FeedSite<'a>,
     page_view: &'a PageView,
-    notices: &'a [IncidentView],
+    incident_views: &'a [IncidentView],
     components: Vec<StatuspageComponent>,
 }
 
@@ -179,40 +182,41 @@ impl StatuspageContext<'_> {
     fn page(&self) -> StatuspagePage {
         let page = self.site.page;
         let changes = self.page_view.monitors.iter().filter_map(|view| view.state.since);
-        let words = self.notices.iter().map(|notice| notice.incident.last_change());
+        let updates = self.incident_views.iter().map(|incident_view| incident_view.incident.last_change());
         StatuspagePage {
             id: page.id.to_string(),
             name: page.name.clone(),
             url: self.site.url.to_owned(),
             time_zone: page.timezone.name().to_owned(),
-            updated_at: changes.chain(words).fold(page.created_at, Timestamp::max).to_string(),
+            updated_at: changes.chain(updates).fold(page.created_at, Timestamp::max).to_string(),
         }
     }
 
-    fn event(&self, notice: &IncidentView, count: usize) -> StatuspageIncident {
-        let incident = &notice.incident;
+    fn event(&self, incident_view: &IncidentView, count: usize) -> StatuspageIncident {
+        let incident = &incident_view.incident;
         let is_window = incident.kind == IncidentKind::Maintenance;
         let covers_all = is_window && incident.affected.is_empty();
-        let ids: Vec<String> = notice.monitors.iter().map(|(id, ..)| id.to_string()).collect();
-        let is_touched = |part: &&StatuspageComponent| !part.group && (covers_all || ids.contains(&part.id));
-        let watched = incident.updates.iter().find(|update| update.status == "monitoring");
+        let ids: Vec<String> = incident_view.monitors.iter().map(|(id, ..)| id.to_string()).collect();
+        let is_affected =
+            |component: &&StatuspageComponent| !component.group && (covers_all || ids.contains(&component.id));
+        let monitoring_update = incident.updates.iter().find(|update| update.status == "monitoring");
         StatuspageIncident {
             id: incident.id.to_string(),
             name: incident.title.clone(),
             status: mapping::incident_status(incident, self.page_view.now),
             created_at: incident.published_at().to_string(),
             updated_at: incident.last_change().to_string(),
-            monitoring_at: watched.map(|update| update.created_at.to_string()),
+            monitoring_at: monitoring_update.map(|update| update.created_at.to_string()),
             resolved_at: incident.resolved_at.map(|at| at.to_string()),
             impact: mapping::impact(incident),
             shortlink: self.site.incident_url(incident),
             started_at: incident.started_at.to_string(),
             page_id: incident.page.to_string(),
-            incident_updates: updates(notice, scaled_limit(MAX_UPDATE_BYTES, count)),
+            incident_updates: updates(incident_view, scaled_limit(MAX_UPDATE_BYTES, count)),
             components: self
                 .components
                 .iter()
-                .filter(is_touched)
+                .filter(is_affected)
                 .take(scaled_limit(MAX_COMPONENTS, count))
                 .cloned()
                 .collect(),
@@ -223,8 +227,8 @@ impl StatuspageContext<'_> {
 }
 
 /// Newest first, as many as fit.
-fn updates(notice: &IncidentView, mut bytes_left: usize) -> Vec<StatuspageUpdate> {
-    let incident = &notice.incident;
+fn updates(incident_view: &IncidentView, mut bytes_left: usize) -> Vec<StatuspageUpdate> {
+    let incident = &incident_view.incident;
     let mut listed = Vec::new();
     for update in incident.updates.iter().rev() {
         if update.body.len() > bytes_left && !listed.is_empty() {
@@ -233,10 +237,10 @@ fn updates(notice: &IncidentView, mut bytes_left: usize) -> Vec<StatuspageUpdate
         bytes_left = bytes_left.saturating_sub(update.body.len());
         let at = update.created_at.to_string();
         // Past affected monitors are not stored; the newest update gets those affected now.
-        let touched = listed.is_empty().then(|| {
-            let touched =
+        let affected = listed.is_empty().then(|| {
+            let affected =
                 |(id, name, _): &(MonitorId, String, _)| AffectedComponent { code: id.to_string(), name: name.clone() };
-            notice.monitors.iter().map(touched).collect()
+            incident_view.monitors.iter().map(affected).collect()
         });
         listed.push(StatuspageUpdate {
             id: update.id.to_string(),
@@ -246,7 +250,7 @@ fn updates(notice: &IncidentView, mut bytes_left: usize) -> Vec<StatuspageUpdate
             created_at: at.clone(),
             updated_at: at.clone(),
             display_at: at,
-            affected_components: touched,
+            affected_components: affected,
             deliver_notifications: incident.notify,
         });
     }
@@ -261,23 +265,23 @@ fn components(page_view: &PageView) -> Vec<StatuspageComponent> {
             groups.entry(group).or_default().push(view);
         }
     }
-    let mut parts: Vec<StatuspageComponent> = Vec::new();
+    let mut components: Vec<StatuspageComponent> = Vec::new();
     for view in &page_view.monitors {
         let group = view.monitor.group.as_deref();
         let group_id = group.map(|name| group_id(page_view, name));
         if let Some((name, id)) = group.zip(group_id.as_ref())
             && let Some(children) = groups.remove(name)
         {
-            parts.push(group_component(page_view, name, id, &children, parts.len() + 1));
+            components.push(group_component(page_view, name, id, &children, components.len() + 1));
         }
-        let changed = view.state.since.unwrap_or(view.monitor.created_at);
-        parts.push(StatuspageComponent {
+        let changed_at = view.state.since.unwrap_or(view.monitor.created_at);
+        components.push(StatuspageComponent {
             id: view.monitor.id.to_string(),
             name: view.monitor.name.clone(),
             status: mapping::component_status(view),
             created_at: view.monitor.created_at.to_string(),
-            updated_at: changed.max(view.monitor.created_at).to_string(),
-            position: parts.len() + 1,
+            updated_at: changed_at.max(view.monitor.created_at).to_string(),
+            position: components.len() + 1,
             description: None,
             showcase: true,
             start_date: view.monitor.created_at.to_utc().map(|at| at.format("%Y-%m-%d").to_string()),
@@ -289,7 +293,7 @@ fn components(page_view: &PageView) -> Vec<StatuspageComponent> {
             parallax_status: Some(view.state.status.name()),
         });
     }
-    parts
+    components
 }
 
 fn group_component(
@@ -299,15 +303,15 @@ fn group_component(
     children: &[&MonitorView],
     position: usize,
 ) -> StatuspageComponent {
-    let made = children.iter().map(|view| view.monitor.created_at).min();
-    let changed = children.iter().filter_map(|view| view.state.since).max();
-    let made = made.unwrap_or(page_view.page.created_at);
+    let created_at = children.iter().map(|view| view.monitor.created_at).min();
+    let changed_at = children.iter().filter_map(|view| view.state.since).max();
+    let created_at = created_at.unwrap_or(page_view.page.created_at);
     StatuspageComponent {
         id: id.to_owned(),
         name: name.to_owned(),
         status: mapping::worst_status(children),
-        created_at: made.to_string(),
-        updated_at: changed.unwrap_or(made).max(made).to_string(),
+        created_at: created_at.to_string(),
+        updated_at: changed_at.unwrap_or(created_at).max(created_at).to_string(),
         position,
         description: None,
         showcase: false,

@@ -6,7 +6,7 @@ use parallax_core::time::HOUR;
 use parallax_core::vantage::{Region, RegionSet};
 
 use super::*;
-use crate::views::tests::{incident, monitor_view, notice, page_view, window};
+use crate::views::tests::{incident, incident_view, monitor_view, page_view, window};
 
 /// A page without incidents whose monitors are given by letters: up, slow, down, unknown (`?`), paused, in a
 /// window (and down).
@@ -24,13 +24,13 @@ fn page(letters: &str) -> PageView {
         view
     };
     let monitors: Vec<MonitorView> = letters.chars().enumerate().map(monitor).collect();
-    let judged = monitors.iter().filter(|view| !view.in_maintenance).map(|view| view.state.status);
-    let indicator = Indicator::of(None, judged, false);
+    let statuses = monitors.iter().filter(|view| !view.in_maintenance).map(|view| view.state.status);
+    let indicator = Indicator::of(None, statuses, false);
     PageView { incidents: Vec::new(), maintenance: Vec::new(), indicator, monitors, ..page_view() }
 }
 
 #[test]
-fn what_reports_itself_was_not_checked_by_us() {
+fn heartbeats_do_not_count_as_checks_from_a_region() {
     use parallax_core::check::Check;
     use parallax_core::time::MINUTE;
 
@@ -56,25 +56,25 @@ fn what_reports_itself_was_not_checked_by_us() {
             view.monitor.id = parallax_core::id::MonitorId::from_u128(at as u128);
             view.monitor.paused = kind == "p";
             if kind == "h" {
-                let beat = parallax_core::check::HeartbeatCheck {
+                let heartbeat = parallax_core::check::HeartbeatCheck {
                     period_seconds: 60,
                     grace_seconds: 60,
                     token: String::new(),
                 };
-                view.monitor.check = Check::Heartbeat(beat);
+                view.monitor.check = Check::Heartbeat(heartbeat);
                 view.history.regions.clear();
             }
             view
         };
         let monitors_of: Vec<MonitorView> = monitors.split_whitespace().enumerate().map(monitor).collect();
         let page_view = PageView { monitors: monitors_of, ..page_view() };
-        let seen = page_view.last_checked_at().map(|at| now.since(at) / MINUTE);
-        assert_eq!((seen, page_view.checked_from().len()), (checked, regions), "{monitors}");
+        let minutes_ago = page_view.last_checked_at().map(|at| now.since(at) / MINUTE);
+        assert_eq!((minutes_ago, page_view.checked_from().len()), (checked, regions), "{monitors}");
     }
 }
 
 #[test]
-fn a_headline_claims_no_more_than_is_seen() {
+fn the_headline_claims_no_more_than_the_data_shows() {
     for (monitors, class, title, text) in [
         ("uuu", "up", "All systems operational", ""),
         ("uu?", "up", "Everything we have data for is working", "1 has no data."),
@@ -95,8 +95,8 @@ fn a_headline_claims_no_more_than_is_seen() {
         ("dd?p", "part", "M1 and M2 are down", "1 has no data."),
         ("sup", "slow", "M1 is slow", "Everything else is working."),
     ] {
-        let Headline { class: drawn, title: headline, text: detail, .. } = Headline::of(&page(monitors));
-        assert_eq!((drawn, headline.as_str(), detail.as_str()), (class, title, text), "{monitors}");
+        let Headline { class: headline_class, title: headline, text: detail, .. } = Headline::of(&page(monitors));
+        assert_eq!((headline_class, headline.as_str(), detail.as_str()), (class, title, text), "{monitors}");
     }
     for (monitors, title, text) in [
         ("d", "M1 is down from Asia", ""),
@@ -131,8 +131,8 @@ fn announced_incident(title: &str, count: u32, impact: Impact, automatic: bool) 
 }
 
 /// Class, title and text of a page's headline while `open` are open.
-fn beside(mut page: PageView, open: Vec<IncidentView>) -> String {
-    let worst = open.iter().map(|notice| notice.incident.impact).max();
+fn headline_with_incidents(mut page: PageView, open: Vec<IncidentView>) -> String {
+    let worst = open.iter().map(|incident_view| incident_view.incident.impact).max();
     page.indicator = Indicator::of(worst, [], false);
     page.incidents = open;
     let Headline { class, title, text, .. } = Headline::of(&page);
@@ -140,7 +140,7 @@ fn beside(mut page: PageView, open: Vec<IncidentView>) -> String {
 }
 
 #[test]
-fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
+fn with_an_automatic_incident_the_headline_names_what_is_down_now() {
     for (monitors, title, impact, expected) in [
         ("duu", "M1 is down", Impact::Partial, "part: M1 is down. Everything else is working."),
         ("ddd", "M1 and 2 others are down", Impact::Major, "down: All systems are down."),
@@ -165,44 +165,47 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
     ] {
         let count = if title.contains("2 others") { 3 } else { 1 + u32::from(title.contains("1 other")) };
         let open = announced_incident(title, count, impact, true);
-        assert_eq!(beside(page(monitors), vec![open]), expected, "{monitors} {title}");
+        assert_eq!(headline_with_incidents(page(monitors), vec![open]), expected, "{monitors} {title}");
     }
-    let persons = announced_incident("M1 is down", 1, Impact::Partial, false);
+    let manual = announced_incident("M1 is down", 1, Impact::Partial, false);
     assert_eq!(
-        beside(page("uud"), vec![persons]),
+        headline_with_incidents(page("uud"), vec![manual]),
         "part: M1 is down. M3 is down. Everything else is working.",
         "a manual incident"
     );
 }
 
 #[test]
-fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
+fn with_an_automatic_incident_the_headline_names_regions_and_missing_data() {
     let open = || vec![announced_incident("M1 is down", 1, Impact::Partial, true)];
     let mut asia = page("duu");
     asia.monitors[0].state.down_from = Some(RegionSet::only(Region::Asia));
-    assert_eq!(beside(asia.clone(), open()), "part: M1 is down from Asia. Everything else is working.");
+    assert_eq!(
+        headline_with_incidents(asia.clone(), open()),
+        "part: M1 is down from Asia. Everything else is working."
+    );
     asia.monitors.truncate(1);
-    let alone = vec![announced_incident("M1 is down", 1, Impact::Major, true)];
-    assert_eq!(beside(asia, alone), "part: M1 is down from Asia.");
+    let single_incident = vec![announced_incident("M1 is down", 1, Impact::Major, true)];
+    assert_eq!(headline_with_incidents(asia, single_incident), "part: M1 is down from Asia.");
     // As far as is known, its outage continues.
     for (monitors, expected) in
         [("?uu", "part: M1 is down. 1 has no data."), ("?du", "part: M2 is down. 1 has no data.")]
     {
-        let mut unseen = page(monitors);
-        unseen.monitors[0].state.outage_since = Some(unseen.now - HOUR);
-        assert_eq!(beside(unseen, open()), expected, "{monitors}");
+        let mut without_data = page(monitors);
+        without_data.monitors[0].state.outage_since = Some(without_data.now - HOUR);
+        assert_eq!(headline_with_incidents(without_data, open()), expected, "{monitors}");
     }
 }
 
 #[test]
-fn in_a_window_it_stands_and_beside_people_who_say_more_it_is_theirs() {
+fn an_incident_of_a_person_with_higher_impact_decides_the_headline() {
     let open = || announced_incident("M1 is down", 1, Impact::Partial, true);
-    let mut covered = page("wuu");
+    let mut in_window = page("wuu");
     let running =
-        Incident { started_at: covered.now - HOUR, ends_at: Some(covered.now + HOUR), has_begun: true, ..window() };
-    covered.maintenance = vec![notice(Incident { status: IncidentStatus::Scheduled, ..running })];
+        Incident { started_at: in_window.now - HOUR, ends_at: Some(in_window.now + HOUR), has_begun: true, ..window() };
+    in_window.maintenance = vec![incident_view(Incident { status: IncidentStatus::Scheduled, ..running })];
     // A window doesn't end it.
-    assert_eq!(beside(covered, vec![open()]), "part: M1 is down.");
+    assert_eq!(headline_with_incidents(in_window, vec![open()]), "part: M1 is down.");
     for (monitors, impact, expected) in [
         ("duu", Impact::None, "part: M1 is down. Everything else is working."),
         ("duu", Impact::Degraded, "part: M1 is down. Everything else is working."),
@@ -210,9 +213,9 @@ fn in_a_window_it_stands_and_beside_people_who_say_more_it_is_theirs() {
         ("duu", Impact::Partial, "part: We are slow. M1 is down. Everything else is working."),
         ("uuu", Impact::Major, "down: We are slow."),
     ] {
-        let persons = announced_incident("We are slow", 0, impact, false);
-        for order in [vec![open(), persons.clone()], vec![persons, open()]] {
-            assert_eq!(beside(page(monitors), order), expected, "{monitors} {impact:?}");
+        let manual = announced_incident("We are slow", 0, impact, false);
+        for order in [vec![open(), manual.clone()], vec![manual, open()]] {
+            assert_eq!(headline_with_incidents(page(monitors), order), expected, "{monitors} {impact:?}");
         }
     }
 }

@@ -25,11 +25,11 @@ impl PreviewFont {
         text.chars().all(|letter| needs_no_shaping(letter) && self.0.glyph_index(letter).is_some())
     }
 
-    /// Breaks a text into at most `most` lines of the given width between words; the rest is truncated.
-    pub(super) fn wrap(&self, text: &str, size: f32, width: f32, most: usize) -> Vec<String> {
+    /// Breaks a text into at most `max_lines` lines of the given width between words; the rest is truncated.
+    pub(super) fn wrap(&self, text: &str, size: f32, width: f32, max_lines: usize) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for word in text.split_whitespace() {
-            let is_last = lines.len() == most;
+            let is_last = lines.len() == max_lines;
             if let Some(line) = lines.last_mut() {
                 let longer = format!("{line} {word}");
                 // The last line takes the whole rest and is truncated below.
@@ -135,29 +135,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_has_the_letters_of_europe_and_says_where_it_lacks_one() {
-        for letters in [PreviewFont::bold().unwrap(), PreviewFont::regular().unwrap()] {
+    fn the_font_covers_european_letters_and_reports_missing_ones() {
+        for font in [PreviewFont::bold().unwrap(), PreviewFont::regular().unwrap()] {
             for text in ["Störungen bei Łódź, ñandú, ça va: “à 10 %” – até já…", "Ελλάδα", "Київ", ""]
             {
-                assert!(letters.covers(text), "{text}");
+                assert!(font.covers(text), "{text}");
             }
             for text in ["障害", "שלום", "مرحبا", "हिन्दी", "\u{1f525} hot", "a\u{202e}b", "Z\u{0351}", "a\tb"]
             {
-                assert!(!letters.covers(text), "{text}");
+                assert!(!font.covers(text), "{text}");
             }
         }
     }
 
     #[test]
-    fn a_text_wraps_between_words_and_is_cut_at_the_end() {
-        let letters = PreviewFont::bold().unwrap();
-        let fits = |lines: &[String]| lines.iter().all(|line| letters.width(line, 50.0) <= 400.0);
-        let short = letters.wrap("All systems operational", 50.0, 400.0, 2);
+    fn a_text_wraps_between_words_and_is_truncated_at_the_end() {
+        let font = PreviewFont::bold().unwrap();
+        let fits = |lines: &[String]| lines.iter().all(|line| font.width(line, 50.0) <= 400.0);
+        let short = font.wrap("All systems operational", 50.0, 400.0, 2);
         assert_eq!(short, ["All systems", "operational"]);
-        let long = letters.wrap(&"one two three four five ".repeat(9), 50.0, 400.0, 2);
+        let long = font.wrap(&"one two three four five ".repeat(9), 50.0, 400.0, 2);
         assert!(long.len() == 2 && fits(&long) && long[1].ends_with(ELLIPSIS), "{long:?}");
-        let wide = letters.wrap(&"W".repeat(99), 50.0, 400.0, 2);
+        let wide = font.wrap(&"W".repeat(99), 50.0, 400.0, 2);
         assert!(wide.len() == 1 && fits(&wide) && wide[0].ends_with(ELLIPSIS), "{wide:?}");
-        assert!(letters.wrap("", 50.0, 400.0, 2).is_empty());
+        assert!(font.wrap("", 50.0, 400.0, 2).is_empty());
     }
 }

@@ -40,84 +40,84 @@ pub(crate) enum PreviewError {
 ///
 /// # Errors
 /// If there is no memory for its 3 MB.
-pub(crate) fn render_png(sight: &PreviewContent) -> Result<Vec<u8>, PreviewError> {
-    let mut picture = Pixmap::new(u32::from(WIDTH), u32::from(HEIGHT)).ok_or(PreviewError::Shape)?;
-    picture.fill(Color::from_rgba8(0x0e, 0x10, 0x13, 0xff));
-    let colour = paint(colour(sight.class));
-    bar(&mut picture, (0.0, 0.0, f32::from(WIDTH), 14.0), &colour)?;
-    let [name, sentence] = &sight.words;
-    let letters = PreviewFont::regular().zip(PreviewFont::bold());
-    let letters = letters.filter(|(regular, bold)| regular.covers(name) && bold.covers(sentence));
-    if let Some((regular, bold)) = &letters {
-        draw_lines(&mut picture, regular, &regular.wrap(name, NAME.2, NAME.3, 1), NAME, [0x9c, 0xa4, 0xb0]);
-        let lines = bold.wrap(sentence, HEADLINE.2, HEADLINE.3, MAX_LINES);
+pub(crate) fn render_png(content: &PreviewContent) -> Result<Vec<u8>, PreviewError> {
+    let mut pixmap = Pixmap::new(u32::from(WIDTH), u32::from(HEIGHT)).ok_or(PreviewError::Shape)?;
+    pixmap.fill(Color::from_rgba8(0x0e, 0x10, 0x13, 0xff));
+    let status_paint = paint(class_color(content.class));
+    bar(&mut pixmap, (0.0, 0.0, f32::from(WIDTH), 14.0), &status_paint)?;
+    let [name, headline] = &content.texts;
+    let fonts = PreviewFont::regular().zip(PreviewFont::bold());
+    let fonts = fonts.filter(|(regular, bold)| regular.covers(name) && bold.covers(headline));
+    if let Some((regular, bold)) = &fonts {
+        draw_lines(&mut pixmap, regular, &regular.wrap(name, NAME.2, NAME.3, 1), NAME, [0x9c, 0xa4, 0xb0]);
+        let lines = bold.wrap(headline, HEADLINE.2, HEADLINE.3, MAX_LINES);
         // A single line is centered next to the icon.
-        let lower = if lines.len() > 1 { 0.0 } else { LINE_HEIGHT / 2.0 };
+        let offset = if lines.len() > 1 { 0.0 } else { LINE_HEIGHT / 2.0 };
         let (x, y, size, width) = HEADLINE;
-        draw_lines(&mut picture, bold, &lines, (x, y + lower, size, width), [0xec, 0xee, 0xf1]);
+        draw_lines(&mut pixmap, bold, &lines, (x, y + offset, size, width), [0xec, 0xee, 0xf1]);
     }
-    let (x, y, half) = if letters.is_some() { ICON_NEXT_TO_TEXT } else { ICON };
+    let (x, y, half) = if fonts.is_some() { ICON_NEXT_TO_TEXT } else { ICON };
     let circle = PathBuilder::from_circle(x, y, half).ok_or(PreviewError::Shape)?;
-    picture.fill_path(&circle, &colour, FillRule::Winding, Transform::identity(), None);
+    pixmap.fill_path(&circle, &status_paint, FillRule::Winding, Transform::identity(), None);
     let pen = Stroke { width: 1.7, line_cap: LineCap::Round, line_join: LineJoin::Round, ..Stroke::default() };
     // Icons are drawn in a square of sixteen units, as on the page.
     let scale = half / 10.5;
     let to = Transform::from_row(scale, 0.0, 0.0, scale, x - 8.0 * scale, y - 8.0 * scale);
-    picture.stroke_path(&icon_path(sight.class)?, &paint([0xff, 0xff, 0xff]), &pen, to, None);
-    let (left, step, wide) = BARS;
+    pixmap.stroke_path(&icon_path(content.class)?, &paint([0xff, 0xff, 0xff]), &pen, to, None);
+    let (left, step, bar_width) = BARS;
     // Fewer bars are wider: the total width is always the same.
-    let days = u16::try_from(sight.days.len().max(1)).unwrap_or(u16::MAX);
+    let days = u16::try_from(content.days.len().max(1)).unwrap_or(u16::MAX);
     let scale = f32::from(u16::try_from(HISTORY_DAYS).unwrap_or(u16::MAX)) / f32::from(days);
-    let (step, wide) = (step * scale, wide * scale);
-    let (top, high) = BARS_EXTENT;
-    for (at, day) in (0_u16..).zip(&sight.days) {
-        let (colour, share) = bar_style(*day);
+    let (step, bar_width) = (step * scale, bar_width * scale);
+    let (top, max_height) = BARS_EXTENT;
+    for (at, day) in (0_u16..).zip(&content.days) {
+        let (color, height_fraction) = bar_style(*day);
         let x = f32::from(at).mul_add(step, left);
-        let tall = high * share;
-        bar(&mut picture, (x, top + high - tall, wide, tall), &paint(colour))?;
+        let bar_height = max_height * height_fraction;
+        bar(&mut pixmap, (x, top + max_height - bar_height, bar_width, bar_height), &paint(color))?;
     }
-    encode_png(&picture)
+    encode_png(&pixmap)
 }
 
 /// Draws lines of text below each other.
 fn draw_lines(
-    picture: &mut Pixmap,
-    letters: &PreviewFont,
+    pixmap: &mut Pixmap,
+    font: &PreviewFont,
     lines: &[String],
     (x, y, size, _): (f32, f32, f32, f32),
-    colour: [u8; 3],
+    color: [u8; 3],
 ) {
-    let ink = paint(colour);
+    let text_paint = paint(color);
     for (at, line) in (0_u8..).zip(lines) {
-        let below = f32::from(at).mul_add(LINE_HEIGHT, y);
+        let line_y = f32::from(at).mul_add(LINE_HEIGHT, y);
         // A line of spaces has no outline.
-        let Some(path) = letters.outline(line, size, (x, below)) else { continue };
-        picture.fill_path(&path, &ink, FillRule::Winding, Transform::identity(), None);
+        let Some(path) = font.outline(line, size, (x, line_y)) else { continue };
+        pixmap.fill_path(&path, &text_paint, FillRule::Winding, Transform::identity(), None);
     }
 }
 
 /// Encodes PNG without an alpha channel. Most rows equal the one above, hence the filter.
-fn encode_png(picture: &Pixmap) -> Result<Vec<u8>, PreviewError> {
-    let solid: Vec<u8> = picture.pixels().iter().flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).collect();
+fn encode_png(pixmap: &Pixmap) -> Result<Vec<u8>, PreviewError> {
+    let rgb: Vec<u8> = pixmap.pixels().iter().flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).collect();
     let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, picture.width(), picture.height());
+    let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_compression(png::Compression::Best);
     encoder.set_filter(png::FilterType::Up);
     let mut writer = encoder.write_header()?;
-    writer.write_image_data(&solid)?;
+    writer.write_image_data(&rgb)?;
     writer.finish()?;
     Ok(bytes)
 }
 
 fn bar(
-    picture: &mut Pixmap,
+    pixmap: &mut Pixmap,
     (x, y, width, height): (f32, f32, f32, f32),
     paint: &Paint<'_>,
 ) -> Result<(), PreviewError> {
     let bar = Rect::from_xywh(x, y, width, height).ok_or(PreviewError::Shape)?;
-    picture.fill_rect(bar, paint, Transform::identity(), None);
+    pixmap.fill_rect(bar, paint, Transform::identity(), None);
     Ok(())
 }
 
@@ -128,7 +128,7 @@ fn paint([red, green, blue]: [u8; 3]) -> Paint<'static> {
 }
 
 /// Fill colors of the page.
-fn colour(class: &str) -> [u8; 3] {
+fn class_color(class: &str) -> [u8; 3] {
     match class {
         "up" => [0x0f, 0x7a, 0x56],
         "slow" => [0x8f, 0x5c, 0x00],

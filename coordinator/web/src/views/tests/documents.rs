@@ -3,12 +3,12 @@
 use super::*;
 
 /// Returns one of [`documents`].
-fn named(name: &str) -> String {
+fn document_named(name: &str) -> String {
     documents().into_iter().find(|(known, _)| *known == name).map(|(_, document)| document).unwrap()
 }
 
 #[test]
-fn every_document_names_its_best_address_and_what_a_link_to_it_shows() {
+fn every_document_has_its_canonical_url_and_a_link_preview() {
     for (name, path, title) in [
         ("page", "", "Northwind: Payments API fails from Asia"),
         ("day", "", "Northwind: Payments API fails from Asia"),
@@ -16,7 +16,7 @@ fn every_document_names_its_best_address_and_what_a_link_to_it_shows() {
         ("incident", "/incidents/inc_00000000000000000000000003", "Northwind: Checkout slow for some customers"),
         ("history", "/history/2026-11", "Northwind: History of November 2026"),
     ] {
-        let document = named(name);
+        let document = document_named(name);
         for expected in [
             format!("<link rel=\"canonical\" href=\"{ADDRESS}{path}\">"),
             format!("<meta property=\"og:url\" content=\"{ADDRESS}{path}\">"),
@@ -32,8 +32,8 @@ fn every_document_names_its_best_address_and_what_a_link_to_it_shows() {
 }
 
 #[test]
-fn a_monitors_page_says_what_is_open_what_was_and_what_may_be_used_up() {
-    let document = named("monitor");
+fn a_monitors_page_has_open_and_past_incidents_and_the_error_budget() {
+    let document = document_named("monitor");
     for expected in [
         "<h2><a href=\"/p/northwind/incidents/inc_00000000000000000000000001\">Payments API fails from Asia</a></h2>",
         ">Database upgrade</a></h2>",
@@ -46,7 +46,7 @@ fn a_monitors_page_says_what_is_open_what_was_and_what_may_be_used_up() {
 }
 
 #[test]
-fn the_bar_of_a_budget_shows_what_is_left_of_it() {
+fn the_budget_bar_shows_the_remaining_percent() {
     let page_view = page_view();
     for (failed, left) in [(0, "100.0"), (864, "0.0")] {
         let mut view = page_view.monitors[0].clone();
@@ -61,7 +61,7 @@ fn the_bar_of_a_budget_shows_what_is_left_of_it() {
 }
 
 #[test]
-fn a_page_claims_nothing_of_the_time_before_a_monitor() {
+fn uptime_covers_only_the_time_since_the_monitor_exists() {
     let mut page_view = page_view();
     page_view.monitors.truncate(1);
     page_view.monitors[0].monitor.created_at = NOW - 400 * DAY;
@@ -70,13 +70,13 @@ fn a_page_claims_nothing_of_the_time_before_a_monitor() {
     };
     assert!(rendered(&page_view).contains("<span class=\"vh\"> over 90 days</span>"));
     page_view.monitors[0].monitor.created_at = NOW - 6 * MINUTE;
-    let young = rendered(&page_view);
-    assert!(young.contains("<span> since 27 Nov</span>"), "{young}");
-    assert!(young.contains("aria-label=\"Asia: ") && !young.contains("over 90 days"), "{young}");
+    let html = rendered(&page_view);
+    assert!(html.contains("<span> since 27 Nov</span>"), "{html}");
+    assert!(html.contains("aria-label=\"Asia: ") && !html.contains("over 90 days"), "{html}");
 }
 
 #[test]
-fn what_is_slow_from_some_regions_says_from_which() {
+fn a_slow_monitor_names_the_regions_that_see_it_slow() {
     let mut slow = monitor_view(1, "Search", "Shop", MonitorStatus::Slow, 4);
     let state = |view: &MonitorView, is_stale| {
         let state = crate::views::monitor_state::MonitorStateLabel::of(
@@ -93,33 +93,34 @@ fn what_is_slow_from_some_regions_says_from_which() {
 }
 
 #[test]
-fn what_is_folded_away_below_a_monitor_is_called_what_it_is() {
+fn the_label_of_collapsed_details_names_their_content() {
     let messages = parallax_i18n::page_messages::messages(Language::En);
     let page_view = page_view();
-    let whole = crate::views::monitor::MonitorRow::of(&page_view.monitors[0], &page_view, "", &[]);
-    let without = |lanes: bool, chart: bool, budget: bool| {
-        let mut row = whole.clone();
-        if lanes {
+    let full_row = crate::views::monitor::MonitorRow::of(&page_view.monitors[0], &page_view, "", &[]);
+    let label_without = |region_bars: bool, chart: bool, budget: bool| {
+        let mut row = full_row.clone();
+        if region_bars {
             row.region_bars.clear();
         }
         row.chart = row.chart.filter(|_| !chart);
         row.budget = row.budget.filter(|_| !budget);
         row.details_label(messages)
     };
-    assert_eq!(without(false, false, false), Some("Regions and response time"));
-    assert_eq!(without(true, false, false), Some("Response time"));
-    assert_eq!(without(false, true, false), Some("Regions"));
-    assert_eq!(without(true, true, false), Some("Error budget"));
-    assert_eq!(without(true, true, true), None);
+    assert_eq!(label_without(false, false, false), Some("Regions and response time"));
+    assert_eq!(label_without(true, false, false), Some("Response time"));
+    assert_eq!(label_without(false, true, false), Some("Regions"));
+    assert_eq!(label_without(true, true, false), Some("Error budget"));
+    assert_eq!(label_without(true, true, true), None);
 }
 
-fn printed(page_view: &PageView) -> String {
+fn rendered(page_view: &PageView) -> String {
     String::from_utf8(crate::views::render(&StatusPage::new(page_view, "", ADDRESS)).unwrap()).unwrap()
 }
 
 #[test]
-fn the_worst_of_what_is_open_stands_first_and_maintenance_last() {
-    let open = |number: u128, title: &str, impact: Impact| notice(Incident { impact, ..incident(number, title) });
+fn open_incidents_are_sorted_by_impact_and_maintenance_comes_last() {
+    let open =
+        |number: u128, title: &str, impact: Impact| incident_view(Incident { impact, ..incident(number, title) });
     let page_view = PageView {
         incidents: vec![
             open(14, "Newest notice", Impact::None),
@@ -131,12 +132,12 @@ fn the_worst_of_what_is_open_stands_first_and_maintenance_last() {
         ..page_view()
     };
     let site = crate::views::feeds::FeedSite { page: &page_view.page, url: ADDRESS };
-    let running = vec![notice(Incident { started_at: NOW - MINUTE, has_begun: true, ..window() })];
+    let running = vec![incident_view(Incident { started_at: NOW - MINUTE, has_begun: true, ..window() })];
     let embedded = PageView { maintenance: running, ..page_view.clone() };
     let embedded =
         crate::views::embed::EmbedPage::new(&embedded, "", ADDRESS, parallax_core::page::branding::Theme::Auto);
     for text in [
-        printed(&page_view),
+        rendered(&page_view),
         crate::views::markdown_page::status_page(site, &page_view),
         String::from_utf8(crate::views::render(&embedded).unwrap()).unwrap(),
     ] {
@@ -149,14 +150,14 @@ fn the_worst_of_what_is_open_stands_first_and_maintenance_last() {
 #[test]
 fn a_running_window_states_its_end_in_every_document() {
     let incident = Incident { started_at: NOW - MINUTE, has_begun: true, ..window() };
-    let page_view = PageView { maintenance: vec![notice(incident)], incidents: Vec::new(), ..page_view() };
+    let page_view = PageView { maintenance: vec![incident_view(incident)], incidents: Vec::new(), ..page_view() };
     let until = "<time class=\"in\" datetime=\"2026-11-30T14:16:00.000Z\" data-f=\"in\" data-says=\"ends in {0}\">";
     let embed =
         crate::views::embed::EmbedPage::new(&page_view, "", ADDRESS, parallax_core::page::branding::Theme::Auto);
     let embed = String::from_utf8(crate::views::render(&embed).unwrap()).unwrap();
-    let own = IncidentPage::new((&page_view.page, ""), &page_view.maintenance[0], FOUND, NOW);
-    let own = String::from_utf8(crate::views::render(&own).unwrap()).unwrap();
-    for text in [printed(&page_view), embed, own] {
+    let incident_page = IncidentPage::new((&page_view.page, ""), &page_view.maintenance[0], LOCATION, NOW);
+    let incident_page = String::from_utf8(crate::views::render(&incident_page).unwrap()).unwrap();
+    for text in [rendered(&page_view), embed, incident_page] {
         assert!(text.contains("Maintenance in progress") && text.contains(until), "{text}");
     }
     let site = crate::views::feeds::FeedSite { page: &page_view.page, url: ADDRESS };
@@ -166,16 +167,16 @@ fn a_running_window_states_its_end_in_every_document() {
     let expected = "&lt;strong&gt;In progress&lt;/strong&gt; · 27 Nov 2026, 12:45 UTC";
     assert!(String::from_utf8(feed).unwrap().contains(expected));
     // Until the start is stored, the feed has nothing new.
-    let planned = [notice(window())];
+    let planned = [incident_view(window())];
     let feed = crate::views::feeds::atom::write(site, ADDRESS, &planned).unwrap();
     assert!(!String::from_utf8(feed).unwrap().contains("In progress"));
 }
 
 #[test]
-fn what_is_awaited_makes_no_other_document_of_the_page_each_minute() {
+fn a_countdown_does_not_change_the_document_each_minute() {
     let page_view = PageView { incidents: Vec::new(), ..page_view() };
     let card = |now: Timestamp| {
-        let text = printed(&PageView { now, ..page_view.clone() });
+        let text = rendered(&PageView { now, ..page_view.clone() });
         let (_, after) = text.split_once("<section id=\"open\"").unwrap();
         after.split_once("</section>").unwrap().0.to_owned()
     };
@@ -184,22 +185,22 @@ fn what_is_awaited_makes_no_other_document_of_the_page_each_minute() {
 }
 
 #[test]
-fn maintenance_beyond_the_next_week_is_listed_in_short() {
+fn maintenance_after_the_next_week_is_listed_in_short_form() {
     let far = |number: u128| Incident {
         started_at: NOW + 9 * DAY,
         ends_at: Some(NOW + 9 * DAY + HOUR),
         ..Incident { id: IncidentId::from_u128(number), title: format!("Move {number}"), ..window() }
     };
-    let later: Vec<IncidentView> = (100..122).map(far).map(notice).collect();
+    let later: Vec<IncidentView> = (100..122).map(far).map(incident_view).collect();
     let page_view = PageView { later_maintenance: later, ..page_view() };
-    let text = printed(&page_view);
+    let text = rendered(&page_view);
     let (_, listed) = text.split_once("<section class=\"past\" id=\"later\"").unwrap();
     let listed = listed.split("</section>").next().unwrap();
     assert_eq!(listed.matches("<li>").count(), 20);
     for expected in ["Sun, 6 Dec 2026, 12:46 UTC", "(1 hour)", "Payments API", "2 more in the calendar"] {
         assert!(listed.contains(expected), "{expected}: {listed}");
     }
-    assert!(!printed(&PageView { later_maintenance: Vec::new(), ..page_view.clone() }).contains("id=\"later\""));
+    assert!(!rendered(&PageView { later_maintenance: Vec::new(), ..page_view.clone() }).contains("id=\"later\""));
     let site = crate::views::feeds::FeedSite { page: &page_view.page, url: ADDRESS };
     assert!(
         crate::views::markdown_page::status_page(site, &page_view).contains("## Later maintenance\n\n- [Move 100]")

@@ -32,24 +32,24 @@ impl BarData {
 }
 
 /// Label of a bar.
-pub(super) fn bar_label(title: String, seen: BarData, incidents: usize, messages: &PageMessages) -> String {
+pub(super) fn bar_label(title: String, data: BarData, incidents: usize, messages: &PageMessages) -> String {
     let mut parts = Vec::new();
-    match seen.uptime {
-        None if seen.counts.excluded > 0 => parts.push(messages.maintenance.to_owned()),
+    match data.uptime {
+        None if data.counts.excluded > 0 => parts.push(messages.maintenance.to_owned()),
         // Before a day's first round nothing else is known.
-        None if seen.is_down => {}
+        None if data.is_down => {}
         None => parts.push(messages.no_data.to_owned()),
         Some(uptime) => {
             parts.push(format::format_percent(uptime, messages));
-            let down = seen.time.minutes_down();
+            let down = data.time.minutes_down();
             if down > 0.0 {
                 parts.push(fill(messages.down_for, &[&format::format_minutes(down, messages)]));
             }
         }
     }
-    if seen.is_down {
+    if data.is_down {
         parts.push(messages.down_now.to_owned());
-    } else if bar_state(seen) == BarState::Slow {
+    } else if bar_state(data) == BarState::Slow {
         parts.push(messages.slow.to_owned());
     }
     if incidents > 0 {
@@ -59,10 +59,10 @@ pub(super) fn bar_label(title: String, seen: BarData, incidents: usize, messages
 }
 
 /// State of a bar. A bar with a current outage never shows as up, however short the outage is.
-pub(super) fn bar_state(seen: BarData) -> BarState {
-    match counted_state(seen) {
-        long @ (BarState::BriefOutage | BarState::LongOutage) => long,
-        _ if seen.is_down => BarState::BriefOutage,
+pub(super) fn bar_state(data: BarData) -> BarState {
+    match counted_state(data) {
+        outage @ (BarState::BriefOutage | BarState::LongOutage) => outage,
+        _ if data.is_down => BarState::BriefOutage,
         other => other,
     }
 }
@@ -72,10 +72,10 @@ fn counted_state(BarData { counts, uptime, time, .. }: BarData) -> BarState {
     if uptime.is_none() {
         return if counts.excluded > 0 { BarState::Maintenance } else { BarState::NoData };
     }
-    let down = time.minutes_down();
-    if down >= LONG_OUTAGE_MINUTES {
+    let down_minutes = time.minutes_down();
+    if down_minutes >= LONG_OUTAGE_MINUTES {
         BarState::LongOutage
-    } else if down >= BRIEF_OUTAGE_MINUTES || uptime.is_some_and(|uptime| uptime < 50.0) {
+    } else if down_minutes >= BRIEF_OUTAGE_MINUTES || uptime.is_some_and(|uptime| uptime < 50.0) {
         BarState::BriefOutage
     } else if u64::from(counts.slow) * 10 >= u64::from(counts.passed) && counts.slow > 0 {
         BarState::Slow
@@ -96,14 +96,14 @@ mod tests {
         OutcomeCounts { passed, failed, slow, excluded, ..OutcomeCounts::default() }
     }
 
-    fn seen(counts: OutcomeCounts, watched: i64) -> BarData {
-        let time = MonitoredTime::of_rounds(watched.unsigned_abs(), counts.tally());
+    fn bar_data(counts: OutcomeCounts, monitored_ms: i64) -> BarData {
+        let time = MonitoredTime::of_rounds(monitored_ms.unsigned_abs(), counts.tally());
         BarData { counts, uptime: counts.tally().percent(), time, is_down: false }
     }
 
     #[test]
-    fn a_cell_looks_as_long_as_it_was_down() {
-        for (counts, lasted, expected) in [
+    fn a_bars_state_follows_from_its_downtime() {
+        for (counts, monitored_ms, expected) in [
             (counts(0, 0, 0, 0), DAY, BarState::NoData),
             (counts(0, 0, 0, 3), DAY, BarState::Maintenance),
             (counts(1440, 0, 0, 0), DAY, BarState::Up),
@@ -119,14 +119,14 @@ mod tests {
             // Ten minutes after midnight, down for one of them.
             (counts(54, 6, 0, 0), 10 * MINUTE, BarState::BriefOutage),
         ] {
-            assert_eq!(bar_state(seen(counts, lasted)), expected, "{counts:?}");
+            assert_eq!(bar_state(bar_data(counts, monitored_ms)), expected, "{counts:?}");
         }
     }
 
     #[test]
-    fn a_cells_label_says_all_that_is_known() {
+    fn a_bars_label_has_all_known_data() {
         let label = |counts: OutcomeCounts, incidents| {
-            bar_label("26 Nov 2026".to_owned(), seen(counts, DAY), incidents, english_locale(Tz::UTC).messages)
+            bar_label("26 Nov 2026".to_owned(), bar_data(counts, DAY), incidents, english_locale(Tz::UTC).messages)
         };
         assert_eq!(label(counts(0, 0, 0, 0), 0), "26 Nov 2026: no data");
         assert_eq!(label(counts(0, 0, 0, 9), 0), "26 Nov 2026: maintenance");
@@ -136,17 +136,17 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_holds_an_outage_is_no_good_one_and_says_so() {
-        for (counts, expected, words) in [
+    fn a_bar_with_an_ongoing_outage_is_never_up_and_is_labelled() {
+        for (counts, expected, label) in [
             (counts(0, 0, 0, 0), BarState::BriefOutage, "today: down now"),
             (counts(0, 0, 0, 9), BarState::BriefOutage, "today: maintenance, down now"),
             (counts(8639, 1, 0, 0), BarState::BriefOutage, "today: 99.988 %, under 1 min down, down now"),
             (counts(1440, 0, 144, 0), BarState::BriefOutage, "today: 100 %, down now"),
             (counts(1400, 40, 0, 0), BarState::LongOutage, "today: 97.222 %, 40 min down, down now"),
         ] {
-            let seen = BarData { is_down: true, ..seen(counts, DAY) };
-            assert_eq!(bar_state(seen), expected, "{counts:?}");
-            assert_eq!(bar_label("today".to_owned(), seen, 0, english_locale(Tz::UTC).messages), words);
+            let bar_data = BarData { is_down: true, ..bar_data(counts, DAY) };
+            assert_eq!(bar_state(bar_data), expected, "{counts:?}");
+            assert_eq!(bar_label("today".to_owned(), bar_data, 0, english_locale(Tz::UTC).messages), label);
         }
     }
 }

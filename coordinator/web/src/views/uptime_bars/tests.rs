@@ -7,8 +7,8 @@ use super::*;
 use crate::views::tests::english_locale;
 
 #[test]
-fn each_look_has_a_shape_of_its_own_in_lanes_too() {
-    let looks = [
+fn each_state_has_its_own_shape_in_region_bars() {
+    let states = [
         BarState::NoData,
         BarState::Up,
         BarState::Slow,
@@ -16,8 +16,8 @@ fn each_look_has_a_shape_of_its_own_in_lanes_too() {
         BarState::LongOutage,
         BarState::Maintenance,
     ];
-    let shapes: BTreeMap<String, BarState> = looks.into_iter().map(|look| (bar_path(0, look), look)).collect();
-    assert_eq!(shapes.len(), looks.len(), "{shapes:?}");
+    let shapes: BTreeMap<String, BarState> = states.into_iter().map(|state| (bar_path(0, state), state)).collect();
+    assert_eq!(shapes.len(), states.len(), "{shapes:?}");
 }
 
 fn context(range: TimeRange) -> RangeContext {
@@ -25,11 +25,11 @@ fn context(range: TimeRange) -> RangeContext {
 }
 
 #[test]
-fn a_lane_says_what_its_region_sees_now() {
+fn region_bars_show_the_regions_current_value() {
     let asia = RegionSet::only(Region::Asia);
     // Status of the monitor, regions that see it up and down, in maintenance, newest chart points,
     // expected text.
-    for (status, up, down, covered, parts, expected) in [
+    for (status, up, down, in_maintenance, points, expected) in [
         (MonitorStatus::Up, asia, RegionSet::NONE, false, vec![Some(80), Some(90)], "90 ms"),
         (MonitorStatus::Up, asia, RegionSet::NONE, false, vec![Some(80), None], "80 ms"),
         (MonitorStatus::Up, asia, RegionSet::NONE, false, vec![Some(80), None, None], ""),
@@ -46,43 +46,44 @@ fn a_lane_says_what_its_region_sees_now() {
         (MonitorStatus::Down, RegionSet::NONE, asia, true, vec![Some(80)], "maintenance"),
     ] {
         let mut view = crate::views::tests::monitor_view(1, "Web shop", "Shop", status, 4);
-        (view.state.seen_up, view.state.seen_down, view.in_maintenance) = (up, down, covered);
-        view.history.chart.regions.insert(Region::Asia, parts.clone());
+        (view.state.seen_up, view.state.seen_down, view.in_maintenance) = (up, down, in_maintenance);
+        view.history.chart.regions.insert(Region::Asia, points.clone());
         for (is_stale, expected) in [(false, expected), (true, "no data")] {
-            let lanes = build_region_bars(&view, RangeContext { is_stale, ..context(TimeRange::Quarter) });
-            let lane = lanes.iter().find(|lane| lane.name == "Asia").unwrap();
-            assert_eq!(lane.current_value, expected, "{status:?} {up:?} {down:?} {parts:?}");
+            let region_rows = build_region_bars(&view, RangeContext { is_stale, ..context(TimeRange::Quarter) });
+            let region_row = region_rows.iter().find(|region_row| region_row.name == "Asia").unwrap();
+            assert_eq!(region_row.current_value, expected, "{status:?} {up:?} {down:?} {points:?}");
         }
     }
 }
 
 #[test]
-fn the_cell_that_holds_an_outage_is_no_good_one() {
+fn only_the_newest_bar_shows_an_ongoing_outage() {
     for range in [TimeRange::Day, TimeRange::Quarter] {
         let mut view = crate::views::tests::monitor_view_over(range);
         view.state.status = MonitorStatus::Down;
         (view.state.seen_up, view.state.seen_down) = (RegionSet::NONE, RegionSet::only(Region::Asia));
         let newest = |view: &MonitorView, is_stale| {
             let context = RangeContext { is_stale, ..context(range) };
-            let cell = build_bars(view, context, &[]).bars.pop().unwrap();
-            let short = |name| {
-                let lane = build_region_bars(view, context).into_iter().find(|lane| lane.name == name).unwrap();
-                let last = bar_path(lane.width - BAR_WIDTH, BarState::BriefOutage);
-                lane.paths.iter().any(|(class, path)| *class == "p" && path.ends_with(&last))
+            let bar = build_bars(view, context, &[]).bars.pop().unwrap();
+            let has_brief_outage = |name| {
+                let region_row =
+                    build_region_bars(view, context).into_iter().find(|region_row| region_row.name == name).unwrap();
+                let last = bar_path(region_row.width - BAR_WIDTH, BarState::BriefOutage);
+                region_row.paths.iter().any(|(class, path)| *class == "p" && path.ends_with(&last))
             };
-            (cell.class, cell.label.ends_with("100 %, down now"), short("Asia"), short("Europe"))
+            (bar.class, bar.label.ends_with("100 %, down now"), has_brief_outage("Asia"), has_brief_outage("Europe"))
         };
         assert_eq!(newest(&view, false), ("p", true, true, false), "{range:?}");
         assert_eq!(newest(&view, true), ("u", false, false, false), "no agent is checking");
-        let cells = build_bars(&view, context(range), &[]).bars;
-        assert_eq!(cells.iter().filter(|cell| cell.label.contains("down now")).count(), 1);
+        let bars = build_bars(&view, context(range), &[]).bars;
+        assert_eq!(bars.iter().filter(|bar| bar.label.contains("down now")).count(), 1);
         view.in_maintenance = true;
         assert_eq!(newest(&view, false), ("u", false, false, false), "in maintenance");
     }
 }
 
 #[test]
-fn what_is_the_same_from_everywhere_has_no_lanes() {
+fn checks_without_regions_have_no_region_bars() {
     let mut view = crate::views::tests::monitor_view_over(TimeRange::Quarter);
     assert!(!build_region_bars(&view, context(TimeRange::Quarter)).is_empty());
     let vendor = parallax_core::check::ComponentCheck { url: "https://status.example".to_owned(), component: None };
@@ -91,17 +92,17 @@ fn what_is_the_same_from_everywhere_has_no_lanes() {
 }
 
 #[test]
-fn a_strip_has_a_cell_for_each_hour_quarter_or_day_of_its_range() {
-    for (range, cells, first) in [
+fn uptime_bars_have_one_bar_per_hour_quarter_day_or_day() {
+    for (range, bars, first) in [
         (TimeRange::Day, 24, "26 Nov 2026, 13:00 to 14:00 UTC: no data"),
         (TimeRange::Week, 28, "20 Nov 2026, 18:00 to 00:00 UTC: no data"),
         (TimeRange::Month, 30, "29 Oct 2026: no data"),
         (TimeRange::Quarter, 90, "30 Aug 2026: no data"),
     ] {
         let view = crate::views::tests::monitor_view_over(range);
-        let strip = build_bars(&view, context(range), &[]);
-        assert_eq!((strip.bars.len(), strip.bars[0].label.as_str()), (cells, first));
-        let lanes = build_region_bars(&view, context(range));
-        assert!(lanes.iter().all(|lane| lane.width == cells * BAR_SPACING - 2), "{lanes:?}");
+        let uptime_bars = build_bars(&view, context(range), &[]);
+        assert_eq!((uptime_bars.bars.len(), uptime_bars.bars[0].label.as_str()), (bars, first));
+        let region_rows = build_region_bars(&view, context(range));
+        assert!(region_rows.iter().all(|region_row| region_row.width == bars * BAR_SPACING - 2), "{region_rows:?}");
     }
 }

@@ -28,10 +28,10 @@ fn sender() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = Store::on_disk(Path::new(&folder), DiskOptions::default()).unwrap();
-        let (clock, woken) = (Clock::system(), Arc::new(Notify::new()));
+        let (clock, new_bulletin) = (Clock::system(), Arc::new(Notify::new()));
         let consumer = Arc::new(BulletinConsumer::new("https://status.example".to_owned(), None));
-        tokio::spawn(run_consumer(consumer, store.clone(), clock.clone(), Arc::clone(&woken)));
-        tokio::spawn(run_fanout(store.clone(), clock, woken, Arc::default()));
+        tokio::spawn(run_consumer(consumer, store.clone(), clock.clone(), Arc::clone(&new_bulletin)));
+        tokio::spawn(run_fanout(store.clone(), clock, new_bulletin, Arc::default()));
         loop {
             let reader = store.reader();
             // Read in the order of the data's flow: a slice committed in between is still seen as waiting.
@@ -49,8 +49,8 @@ fn sender() {
 
 /// Sends a delivery, then records it: after a kill in between it is sent again.
 async fn send(store: &Store, id: DeliveryId) {
-    let found = store.reader().delivery(id).unwrap().unwrap();
-    let Recipient::Subscriber(to) = found.value.to else { panic!("{found:?}") };
+    let stored = store.reader().delivery(id).unwrap().unwrap();
+    let Recipient::Subscriber(to) = stored.value.to else { panic!("{stored:?}") };
     let state = if store.reader().subscriber(to).unwrap().is_some() {
         writeln!(std::io::stdout(), "sent {id} {to}").unwrap();
         DeliveryState::Delivered(at(1))
@@ -59,7 +59,7 @@ async fn send(store: &Store, id: DeliveryId) {
     };
     tokio::task::yield_now().await;
     let mut batch = Batch::new();
-    batch.expect(Expect::Delivery(id, Presence::At(found.revision))).write(Delivery { state, ..found.value });
+    batch.expect(Expect::Delivery(id, Presence::At(stored.revision))).write(Delivery { state, ..stored.value });
     store.commit(batch).await.unwrap();
 }
 
@@ -117,23 +117,23 @@ async fn kills(subscribers: u128, kills: usize) {
     drop(store);
 
     let mut random = StdRng::from_os_rng();
-    let most = subscribers as usize / kills;
-    let mut got: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let max_limit = subscribers as usize / kills;
+    let mut deliveries_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut unsubscribed = BTreeSet::new();
     let mut deliveries = 0;
     for n in 0..=kills {
-        let until = (n < kills).then(|| random.random_range(1..most));
-        for (id, to) in run_sender(folder.path(), until) {
+        let limit = (n < kills).then(|| random.random_range(1..max_limit));
+        for (id, to) in run_sender(folder.path(), limit) {
             assert!(!unsubscribed.contains(&to), "kill {n}: {to} had unsubscribed");
-            got.entry(to).or_default().push(id);
+            deliveries_of.entry(to).or_default().push(id);
             deliveries += 1;
         }
         // Some subscribers without a delivery leave, both of the next slice and of the last.
         let store = open();
-        for unread in (1..=subscribers).map(SubscriberId::from_u128).filter(|_| n < kills) {
-            if !got.contains_key(&unread.to_string()) && random.random_bool(0.02) {
-                store.commit(Batch::new().write(Op::DeleteSubscriber(unread)).clone()).await.unwrap();
-                unsubscribed.insert(unread.to_string());
+        for subscriber in (1..=subscribers).map(SubscriberId::from_u128).filter(|_| n < kills) {
+            if !deliveries_of.contains_key(&subscriber.to_string()) && random.random_bool(0.02) {
+                store.commit(Batch::new().write(Op::DeleteSubscriber(subscriber)).clone()).await.unwrap();
+                unsubscribed.insert(subscriber.to_string());
             }
         }
         store.close().await;
@@ -142,21 +142,21 @@ async fn kills(subscribers: u128, kills: usize) {
     assert_eq!(store.reader().waiting_deliveries().unwrap().len(), 0, "the sender ended early");
     store.close().await;
     for to in (1..=subscribers).map(|n| SubscriberId::from_u128(n).to_string()) {
-        assert_ne!(got.contains_key(&to), unsubscribed.contains(&to), "{to}");
+        assert_ne!(deliveries_of.contains_key(&to), unsubscribed.contains(&to), "{to}");
     }
-    let ids: BTreeSet<&String> = got.values().flatten().collect();
-    assert_eq!(ids.len(), got.len(), "a repeated delivery has the same id");
-    let twice = deliveries - got.len();
-    assert!(twice <= kills * SLOTS, "{twice} repeated");
+    let ids: BTreeSet<&String> = deliveries_of.values().flatten().collect();
+    assert_eq!(ids.len(), deliveries_of.len(), "a repeated delivery has the same id");
+    let repeated = deliveries - deliveries_of.len();
+    assert!(repeated <= kills * SLOTS, "{repeated} repeated");
 }
 
 #[tokio::test]
-async fn three_hundred_are_told_over_five_kills() {
+async fn three_hundred_subscribers_get_their_bulletin_over_five_kills() {
     kills(300, 5).await;
 }
 
 #[tokio::test]
 #[ignore = "takes minutes: `cargo test -p parallax-notify five_thousand -- --ignored`"]
-async fn five_thousand_are_told_over_thirty_kills() {
+async fn five_thousand_subscribers_get_their_bulletin_over_thirty_kills() {
     kills(5_000, 30).await;
 }

@@ -12,7 +12,7 @@ use super::is_in_progress;
 /// Description of a page whose status is no longer known.
 const STATUS_UNKNOWN: &str = "Status unknown";
 
-/// Overall status, in their terms and in ours.
+/// Overall status, in Statuspage's terms and in Parallax's.
 #[derive(Debug, Serialize)]
 pub(super) struct StatuspageStatus {
     indicator: &'static str,
@@ -23,17 +23,19 @@ pub(super) struct StatuspageStatus {
 /// Overall status of a page. More than half of the monitors down is worse than some; otherwise it follows
 /// from the incidents.
 pub(super) fn overall_status(page_view: &PageView) -> StatuspageStatus {
-    let is_told = page_view.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
-    let down = page_view.with_status(MonitorStatus::Down).count();
+    let is_reported = page_view.incidents.iter().any(|incident_view| incident_view.incident.impact > Impact::None);
+    let down_count = page_view.with_status(MonitorStatus::Down).count();
     let (indicator, description) = match page_view.indicator {
         // Statuspage has no value for an unknown status. A page that had data is not reported as operational,
         // and one with monitors that were down is not reported as recovered.
         Indicator::Unknown if !had_data(page_view) => ("none", page_view.indicator.headline()),
-        Indicator::Unknown => (if down > 0 { "major" } else { "minor" }, STATUS_UNKNOWN),
+        Indicator::Unknown => (if down_count > 0 { "major" } else { "minor" }, STATUS_UNKNOWN),
         Indicator::Operational => ("none", "All Systems Operational"),
-        Indicator::Degraded if is_told => ("minor", "Minor Service Outage"),
+        Indicator::Degraded if is_reported => ("minor", "Minor Service Outage"),
         Indicator::Degraded => ("minor", "Partially Degraded Service"),
-        Indicator::Partial if !is_told && down * 2 > page_view.monitors.len() => ("critical", "Major Service Outage"),
+        Indicator::Partial if !is_reported && down_count * 2 > page_view.monitors.len() => {
+            ("critical", "Major Service Outage")
+        }
         Indicator::Partial => ("major", "Partial System Outage"),
         Indicator::Major => ("critical", "Major Service Outage"),
         Indicator::Maintenance => ("maintenance", "Service Under Maintenance"),
@@ -69,7 +71,7 @@ pub(super) fn component_status(view: &MonitorView) -> &'static str {
 pub(super) fn worst_status(children: &[&MonitorView]) -> &'static str {
     const ORDER: [&str; 5] =
         ["major_outage", "partial_outage", "degraded_performance", "under_maintenance", "operational"];
-    let is_among = |word: &&str| children.iter().any(|view| component_status(view) == *word);
+    let is_among = |status: &&str| children.iter().any(|view| component_status(view) == *status);
     ORDER.into_iter().find(is_among).unwrap_or("operational")
 }
 
