@@ -18,7 +18,7 @@ use crate::contract::everything;
 use crate::samples::*;
 use crate::{Batch, Block, Op};
 
-/// Builds batch number `n`, with one record of everything that a check writes.
+/// Builds batch number `n`, with one record of each kind that the checks read.
 fn numbered(n: u64) -> Batch {
     let id = u128::from(n % 4);
     let mut batch = Batch { readings: readings(40, n), ..Batch::new() };
@@ -38,11 +38,11 @@ fn block_of(n: u64) -> Block {
 }
 
 fn filled(folder: &Path, batches: u64) -> Vec<String> {
-    let mut bench = TestStore::on_disk(folder);
+    let mut store = TestStore::on_disk(folder);
     for n in 1..=batches {
-        bench.commit(&numbered(n)).unwrap();
+        store.commit(&numbered(n)).unwrap();
     }
-    everything(&*bench.reader)
+    everything(&*store.reader)
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -68,17 +68,17 @@ fn is_damaged<T>(result: &Result<T>) -> bool {
 }
 
 #[test]
-fn numbers_go_on_after_a_restart() {
+fn numbers_continue_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let before = filled(folder.path(), 3);
-    let mut bench = TestStore::on_disk(folder.path());
-    assert_eq!(everything(&*bench.reader), before);
-    let committed = bench.commit(&numbered(4)).unwrap();
+    let mut store = TestStore::on_disk(folder.path());
+    assert_eq!(everything(&*store.reader), before);
+    let committed = store.commit(&numbered(4)).unwrap();
     assert_eq!((committed.revision, committed.last_event, committed.readings), (4, 4, Some(4)));
 }
 
 #[test]
-fn a_store_is_open_once() {
+fn a_store_can_be_opened_only_once_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let first = TestStore::on_disk(folder.path());
     assert_eq!(TestStore::open(folder.path()).unwrap_err(), StoreError::Locked);
@@ -125,54 +125,54 @@ fn a_full_disk_stops_writes_and_not_reads() {
     assert_eq!(writer.commit(&[numbered(3), numbered(4)]), vec![Err(StoreError::Full), Err(StoreError::Full)]);
     assert_eq!(everything(&*reader), before);
     drop((reader, writer));
-    let mut bench = TestStore::on_disk(folder.path());
+    let mut store = TestStore::on_disk(folder.path());
     assert_eq!(fs::metadata(folder.path().join("BALLAST")).unwrap().len(), 4096);
-    assert!(bench.commit(&numbered(3)).is_ok());
+    assert!(store.commit(&numbered(3)).is_ok());
 }
 
 #[test]
-fn long_values_never_leave_the_engines_file() {
+fn long_values_stay_in_the_engines_file() {
     let folder = tempfile::tempdir().unwrap();
-    let mut bench = TestStore::on_disk(folder.path());
-    bench.write(monitor(1, 1, 0));
+    let mut store = TestStore::on_disk(folder.path());
+    store.write(monitor(1, 1, 0));
     for round in 0..6u8 {
         let put = |hour| Op::PutHour(rollup(1, hour, vec![round; record::MAX_PIECE * 2]));
         for hours in [0..40, 20..60] {
-            bench.commit(&Batch { ops: hours.map(put).collect(), ..Batch::new() }).unwrap();
+            store.commit(&Batch { ops: hours.map(put).collect(), ..Batch::new() }).unwrap();
         }
     }
-    assert_eq!(bench.reader.size().unwrap().oversized_pages, 0);
-    drop(bench);
+    assert_eq!(store.reader.size().unwrap().oversized_pages, 0);
+    drop(store);
     fs::write(engine_folder(folder.path()).join("blobs/7"), "x").unwrap();
     assert!(is_damaged(&TestStore::open(folder.path())));
 }
 
 #[test]
-fn an_older_copy_of_the_engines_files_is_noticed() {
+fn an_older_copy_of_the_engines_files_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let old = tempfile::tempdir().unwrap();
     filled(folder.path(), 5);
     copy(&engine_folder(folder.path()), old.path());
-    let mut bench = TestStore::on_disk(folder.path());
-    bench.commit(&numbered(6)).unwrap();
-    drop(bench);
+    let mut store = TestStore::on_disk(folder.path());
+    store.commit(&numbered(6)).unwrap();
+    drop(store);
     fs::remove_dir_all(engine_folder(folder.path())).unwrap();
     copy(old.path(), &engine_folder(folder.path()));
-    let words = TestStore::open(folder.path()).unwrap_err().to_string();
-    assert!(words.contains("the newest are lost"), "{words}");
+    let message = TestStore::open(folder.path()).unwrap_err().to_string();
+    assert!(message.contains("the newest are lost"), "{message}");
     fs::remove_file(folder.path().join("WATERMARK")).unwrap();
     assert!(is_damaged(&TestStore::open(folder.path())), "nothing can be verified without the watermark");
 }
 
 #[test]
-fn a_missing_record_is_noticed() {
+fn a_missing_record_is_detected() {
     for key in [layout::event(2), layout::readings(5), layout::account(account_id(3)), layout::hours_of(monitor_id(1))]
     {
         let folder = tempfile::tempdir().unwrap();
         filled(folder.path(), 9);
         let db = engine(folder.path());
-        let (found, _) = db.scan_prefix(&key).next().unwrap().unwrap();
-        db.remove(&found).unwrap();
+        let (record_key, _) = db.scan_prefix(&key).next().unwrap().unwrap();
+        db.remove(&record_key).unwrap();
         drop(db);
         let opened = TestStore::open(folder.path());
         assert!(is_damaged(&opened), "{}: {:?}", key.escape_ascii(), opened.err());
@@ -180,14 +180,14 @@ fn a_missing_record_is_noticed() {
 }
 
 #[test]
-fn damaged_files_are_whole_or_refused() {
-    let sound = tempfile::tempdir().unwrap();
-    let before = filled(sound.path(), 400);
+fn damaged_files_read_completely_or_are_refused() {
+    let intact = tempfile::tempdir().unwrap();
+    let before = filled(intact.path(), 400);
     let mut random = StdRng::seed_from_u64(20);
     let mut refused = 0;
     for round in 0..24 {
         let folder = tempfile::tempdir().unwrap();
-        copy(sound.path(), folder.path());
+        copy(intact.path(), folder.path());
         let path = engine_folder(folder.path()).join("db");
         let mut bytes = fs::read(&path).unwrap();
         let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
@@ -199,9 +199,9 @@ fn damaged_files_are_whole_or_refused() {
         }
         fs::write(&path, bytes).unwrap();
         match TestStore::open(folder.path()) {
-            Ok(mut bench) => {
-                assert_eq!(everything(&*bench.reader), before, "round {round}");
-                bench.commit(&numbered(401)).unwrap();
+            Ok(mut store) => {
+                assert_eq!(everything(&*store.reader), before, "round {round}");
+                store.commit(&numbered(401)).unwrap();
             }
             Err(error) => {
                 assert!(matches!(error, StoreError::Damaged(_)), "round {round}: {error}");
@@ -220,8 +220,8 @@ fn a_store_opens_again_right_after_it_was_closed() {
             scope.spawn(|| {
                 let folder = tempfile::tempdir().unwrap();
                 for n in 1..=25 {
-                    let mut bench = TestStore::on_disk(folder.path());
-                    assert_eq!(bench.commit(&numbered(n)).unwrap().revision, n);
+                    let mut store = TestStore::on_disk(folder.path());
+                    assert_eq!(store.commit(&numbered(n)).unwrap().revision, n);
                 }
             });
         }
