@@ -48,7 +48,7 @@ pub struct Machines {
     entries: Vec<Option<Box<MachineEntry>>>,
     slots: BTreeMap<MonitorId, u32>,
     timetable: BTreeSet<(Timestamp, u32)>,
-    schedules: MonitorSchedule,
+    schedule: MonitorSchedule,
     /// Accounts whose monitors are in the schedule.
     accounts: ScheduledAccounts,
     outputs: Vec<MachineOutput>,
@@ -87,7 +87,7 @@ impl Machines {
     pub fn copy(&self, monitor: MonitorId, mesh: &Mesh, now: Timestamp) -> Option<MachineCopy> {
         let slot = *self.slots.get(&monitor)?;
         let machine = self.get(slot)?.machine.clone();
-        Some(MachineCopy { at: now, machine, mesh: mesh.clone(), scheduled: self.schedules.get(slot).cloned() })
+        Some(MachineCopy { at: now, machine, mesh: mesh.clone(), scheduled: self.schedule.get(slot).cloned() })
     }
 
     /// Returns a machine's persistent state, with its monitor.
@@ -98,7 +98,7 @@ impl Machines {
 
     /// Returns the schedule that agents are to run.
     pub fn schedule(&self) -> &MonitorSchedule {
-        &self.schedules
+        &self.schedule
     }
 
     /// Restores a machine from storage.
@@ -158,8 +158,8 @@ impl Machines {
         let slot = self.slots.remove(&monitor)?;
         let entry = usize::try_from(slot).ok().and_then(|index| self.entries.get_mut(index)).and_then(Option::take);
         self.recount(entry.as_ref().map(|entry| entry.machine.status()), None);
-        self.accounts.recount(self.schedules.get(slot).map(|it| it.account), None);
-        self.schedules.remove(slot);
+        self.accounts.recount(self.schedule.get(slot).map(|it| it.account), None);
+        self.schedule.remove(slot);
         if let Some(at) = entry.and_then(|entry| entry.timer) {
             self.timetable.remove(&(at, slot));
         }
@@ -312,12 +312,12 @@ impl Machines {
 
     fn reschedule(&mut self, slot: u32) {
         let entry = self.get(slot);
-        let previous_account = self.schedules.get(slot).map(|it| it.account);
+        let previous_account = self.schedule.get(slot).map(|it| it.account);
         match entry.and_then(|entry| ScheduledMonitor::new(entry.machine.settings(), slot, &entry.check)) {
-            Some(scheduled) => self.schedules.put(scheduled),
-            None => self.schedules.remove(slot),
+            Some(scheduled) => self.schedule.put(scheduled),
+            None => self.schedule.remove(slot),
         };
-        self.accounts.recount(previous_account, self.schedules.get(slot).map(|it| it.account));
+        self.accounts.recount(previous_account, self.schedule.get(slot).map(|it| it.account));
     }
 
     /// Records that the machine changed, and its next deadline. If that moved later, the earlier timetable entry stays

@@ -66,8 +66,8 @@ impl MeshView {
     }
 
     /// Sets whether nearly all names fail at all vantages, which the operator is notified of.
-    pub(super) fn set_dns_failing(&mut self, names_fail: bool) {
-        self.dns_failing = names_fail;
+    pub(super) fn set_dns_failing(&mut self, is_failing: bool) {
+        self.dns_failing = is_failing;
         self.apply_quarantine();
     }
 

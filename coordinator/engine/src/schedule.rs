@@ -125,15 +125,15 @@ mod tests {
         }
     }
 
-    fn many(count: u32) -> MonitorSchedule {
-        let mut schedules = MonitorSchedule::default();
-        (0..count).for_each(|slot| assert!(schedules.put(monitor(slot, 1))));
-        schedules
+    fn schedule_of(count: u32) -> MonitorSchedule {
+        let mut schedule = MonitorSchedule::default();
+        (0..count).for_each(|slot| assert!(schedule.put(monitor(slot, 1))));
+        schedule
     }
 
     #[test]
     fn an_edit_copies_one_leaf_and_leaves_the_older_value_unchanged() {
-        let before = many(100_000);
+        let before = schedule_of(100_000);
         let mut after = before.clone();
         assert!(after.put(monitor(70_000, 2)));
         let copied = before.leaves.iter().zip(after.leaves.iter()).filter(|(one, other)| !Arc::ptr_eq(one, other));
@@ -145,26 +145,26 @@ mod tests {
 
     #[test]
     fn an_unchanged_monitor_is_no_edit() {
-        let mut schedules = many(3);
-        let version = schedules.version();
-        assert!(!schedules.put(monitor(2, 1)));
-        assert!(!schedules.remove(9));
-        assert_eq!(schedules.version(), version);
-        assert!(schedules.remove(0));
-        assert_eq!(schedules.iter().map(|one| one.slot).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(schedules.changed_since(version), Some(BTreeSet::from([0])));
+        let mut schedule = schedule_of(3);
+        let version = schedule.version();
+        assert!(!schedule.put(monitor(2, 1)));
+        assert!(!schedule.remove(9));
+        assert_eq!(schedule.version(), version);
+        assert!(schedule.remove(0));
+        assert_eq!(schedule.iter().map(|one| one.slot).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(schedule.changed_since(version), Some(BTreeSet::from([0])));
     }
 
     #[test]
     fn a_reader_too_far_behind_must_compare_everything() {
-        let mut schedules = many(1);
-        let version = schedules.version();
+        let mut schedule = schedule_of(1);
+        let version = schedule.version();
         for revision in 2..2 + u32::try_from(MAX_RECENT_CHANGES).unwrap() {
-            schedules.put(monitor(0, revision));
+            schedule.put(monitor(0, revision));
         }
-        assert!(schedules.changed_since(version).is_some());
-        schedules.put(monitor(0, 1));
-        assert_eq!(schedules.changed_since(version), None);
-        assert_eq!(schedules.changed_since(schedules.version() + 1), None);
+        assert!(schedule.changed_since(version).is_some());
+        schedule.put(monitor(0, 1));
+        assert_eq!(schedule.changed_since(version), None);
+        assert_eq!(schedule.changed_since(schedule.version() + 1), None);
     }
 }

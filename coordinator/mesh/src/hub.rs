@@ -104,7 +104,7 @@ pub(super) struct SessionHandle {
 #[derive(Default)]
 pub(super) struct MonitorIndex {
     /// The schedule that was indexed.
-    schedules: MonitorSchedule,
+    schedule: MonitorSchedule,
     slots: BTreeMap<MonitorId, u32>,
 }
 
@@ -306,7 +306,7 @@ impl Hub {
         self.state().roster.agent(id)
     }
 
-    pub(super) fn schedules(&self) -> MonitorSchedule {
+    pub(super) fn current_schedule(&self) -> MonitorSchedule {
         self.schedule.borrow().clone()
     }
 
@@ -314,15 +314,15 @@ impl Hub {
     pub(super) fn index(&self) -> MutexGuard<'_, MonitorIndex> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         // Read under the lock, so that an older schedule never follows a newer one.
-        index.update(self.schedules());
+        index.update(self.current_schedule());
         index
     }
 
     /// Returns the current inputs of a vantage's plan.
     pub(super) fn plan_inputs(&self, vantage: VantageNo) -> PlanInputs {
-        let schedules = self.schedules();
+        let schedule = self.current_schedule();
         let mesh = Arc::clone(&self.mesh.borrow());
-        PlanInputs { vantage: Some(vantage), schedules, mesh, capabilities: self.capabilities() }
+        PlanInputs { vantage: Some(vantage), schedule, mesh, capabilities: self.capabilities() }
     }
 
     /// Returns the capabilities of the connected vantages; every change is published with the mesh.
@@ -374,15 +374,15 @@ impl MonitorIndex {
     }
 
     /// Returns the schedule that was indexed.
-    pub(super) fn schedules(&self) -> &MonitorSchedule {
-        &self.schedules
+    pub(super) fn schedule(&self) -> &MonitorSchedule {
+        &self.schedule
     }
 
     /// Applies the edits since the indexed schedule.
     fn update(&mut self, next: MonitorSchedule) {
-        match next.changed_since(self.schedules.version()) {
+        match next.changed_since(self.schedule.version()) {
             Some(changed) => {
-                for removed in changed.iter().filter_map(|slot| self.schedules.get(*slot)) {
+                for removed in changed.iter().filter_map(|slot| self.schedule.get(*slot)) {
                     self.slots.remove(&removed.monitor);
                 }
                 let added = changed.iter().filter_map(|slot| next.get(*slot));
@@ -390,6 +390,6 @@ impl MonitorIndex {
             }
             None => self.slots = next.iter().map(|monitor| (monitor.monitor, monitor.slot)).collect(),
         }
-        self.schedules = next;
+        self.schedule = next;
     }
 }

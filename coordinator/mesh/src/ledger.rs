@@ -195,8 +195,8 @@ impl Runs {
     }
 
     fn insert(&mut self, mut from: u64, mut through: u64) {
-        let reach = through.saturating_add(1);
-        while let Some((first, last)) = self.0.range(..=reach).next_back().map(|(first, last)| (*first, *last)) {
+        let adjacent_end = through.saturating_add(1);
+        while let Some((first, last)) = self.0.range(..=adjacent_end).next_back().map(|(first, last)| (*first, *last)) {
             if last.saturating_add(1) < from {
                 break;
             }

@@ -46,8 +46,8 @@ pub(super) async fn receive(
     tokio::spawn(await_durable(Arc::clone(&hub), Arc::clone(&agent), Arc::clone(&agent_state), in_flight_receiver));
     let mut frames = FrameReceiver::new(stream, MAX_FRAME);
     while let Some(ResultFrame::Batch(batch)) = frames.next().await? {
-        let schedules = hub.schedules();
-        let unpacked = batch.unpack(|slot| schedules.get(slot).map(|one| convert::monitor(one.monitor)))?;
+        let schedule = hub.current_schedule();
+        let unpacked = batch.unpack(|slot| schedule.get(slot).map(|one| convert::monitor(one.monitor)))?;
         let permit = in_flight_sender.reserve().await.map_err(|_| SessionError::Close(CloseReason::Internal))?;
         let inbox = hub.inbox.reserve().await.map_err(|_| SessionError::Close(CloseReason::ShuttingDown))?;
         if closing.borrow().is_some() {
@@ -103,11 +103,11 @@ fn to_observations(
     runs: &[NumberRange],
 ) -> Vec<(u32, Observation)> {
     // All agents share the index: it is not locked while rounds are checked.
-    let (schedules, slots) = {
+    let (schedule, slots) = {
         let index = hub.index();
         let slot = |numbered: &NumberedResult| index.slot(convert::monitor_id(numbered.result.monitor));
         let slots: Vec<Option<u32>> = unpacked.results.iter().map(slot).collect();
-        (index.schedules().clone(), slots)
+        (index.schedule().clone(), slots)
     };
     let corrected_clock = hub.clock_steps.check(&hub.clock);
     let count = unpacked.through - unpacked.first_seq + 1;
@@ -129,7 +129,7 @@ fn to_observations(
     let observations = results
         .filter_map(|(mut numbered, slot)| {
             let slot = slot?;
-            let monitor = schedules.get(slot)?;
+            let monitor = schedule.get(slot)?;
             let agent_round = numbered.result.round;
             corrected_clock.correct(&mut numbered.result, Some(unpacked.sent_ms), monitor.interval_ms);
             if let (Some(number), Some(round)) = (agent_round, numbered.result.round)

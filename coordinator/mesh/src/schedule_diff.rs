@@ -19,7 +19,7 @@ pub(super) struct PlanInputs {
     /// The vantage; `None` for an empty plan.
     pub(super) vantage: Option<VantageNo>,
     /// The schedule.
-    pub(super) schedules: MonitorSchedule,
+    pub(super) schedule: MonitorSchedule,
     /// The connected vantages.
     pub(super) mesh: Arc<Mesh>,
     /// Check types that each vantage can run.
@@ -63,8 +63,8 @@ impl SentSchedule {
         let (mut old, mut new) = (self.sent.share_calculator(), next.share_calculator());
         let (mut put, mut drop) = (Vec::new(), Vec::new());
         for slot in self.sent.possibly_changed_slots(&next) {
-            let before = share_of(&self.sent.schedules, slot, old.as_mut());
-            let after = share_of(&next.schedules, slot, new.as_mut());
+            let before = share_of(&self.sent.schedule, slot, old.as_mut());
+            let after = share_of(&next.schedule, slot, new.as_mut());
             if let Some((monitor, _)) = before
                 && after.is_none_or(|(now, _)| now.monitor != monitor.monitor)
             {
@@ -91,7 +91,7 @@ impl SentSchedule {
     /// Returns the whole plan, for an agent that holds anything else, and records it as sent.
     pub(super) fn snapshot(&mut self, next: PlanInputs) -> ScheduleDifference {
         let mut calculator = next.share_calculator();
-        let put = next.schedules.iter().filter_map(|monitor| {
+        let put = next.schedule.iter().filter_map(|monitor| {
             let share = calculator.as_mut()?.share(monitor)?;
             Some((Arc::clone(monitor), share))
         });
@@ -111,18 +111,17 @@ impl PlanInputs {
     fn possibly_changed_slots(&self, next: &Self) -> BTreeSet<u32> {
         let is_same_mesh =
             self.vantage == next.vantage && self.mesh == next.mesh && self.capabilities == next.capabilities;
-        let edited = is_same_mesh.then(|| next.schedules.changed_since(self.schedules.version())).flatten();
-        edited
-            .unwrap_or_else(|| self.schedules.iter().chain(next.schedules.iter()).map(|monitor| monitor.slot).collect())
+        let edited = is_same_mesh.then(|| next.schedule.changed_since(self.schedule.version())).flatten();
+        edited.unwrap_or_else(|| self.schedule.iter().chain(next.schedule.iter()).map(|monitor| monitor.slot).collect())
     }
 }
 
 fn share_of<'a>(
-    schedules: &'a MonitorSchedule,
+    schedule: &'a MonitorSchedule,
     slot: u32,
     calculator: Option<&mut ShareCalculator<'_>>,
 ) -> Option<(&'a Arc<ScheduledMonitor>, ScheduleShare)> {
-    let monitor = schedules.get(slot)?;
+    let monitor = schedule.get(slot)?;
     Some((monitor, calculator?.share(monitor)?))
 }
 
@@ -143,9 +142,9 @@ mod tests {
 
     /// Builds inputs of one region with `vantage_count` vantages; the plan is the first one's.
     fn inputs(monitors: impl IntoIterator<Item = ScheduledMonitor>, vantage_count: u16) -> PlanInputs {
-        let mut schedules = MonitorSchedule::default();
+        let mut schedule = MonitorSchedule::default();
         for monitor in monitors {
-            schedules.put(monitor);
+            schedule.put(monitor);
         }
         let mesh = Mesh::new((1..=vantage_count).map(|no| Vantage {
             no: VantageNo(no),
@@ -155,13 +154,13 @@ mod tests {
             quarantined: false,
             unfit: false,
         }));
-        PlanInputs { vantage: Some(VantageNo(1)), schedules, mesh: Arc::new(mesh), capabilities: Arc::default() }
+        PlanInputs { vantage: Some(VantageNo(1)), schedule, mesh: Arc::new(mesh), capabilities: Arc::default() }
     }
 
     /// Returns the same inputs after an edit of the schedule.
     fn edited(inputs: &PlanInputs, edit: impl FnOnce(&mut MonitorSchedule)) -> PlanInputs {
         let mut inputs = inputs.clone();
-        edit(&mut inputs.schedules);
+        edit(&mut inputs.schedule);
         inputs
     }
 
@@ -180,10 +179,10 @@ mod tests {
         let before = inputs([monitor(1, 10, 1), monitor(2, 20, 1), monitor(3, 30, 1)], 1);
         let mut sent_schedule = SentSchedule::new(0);
         sent_schedule.snapshot(before.clone());
-        let after = edited(&before, |schedules| {
-            schedules.put(monitor(2, 20, 2));
-            schedules.put(monitor(4, 40, 1));
-            schedules.remove(3);
+        let after = edited(&before, |schedule| {
+            schedule.put(monitor(2, 20, 2));
+            schedule.put(monitor(4, 40, 1));
+            schedule.remove(3);
         });
         let change = sent_schedule.update(after).unwrap();
         assert_eq!((change.base, change.revision), (Some(1), 2));
@@ -194,10 +193,10 @@ mod tests {
     #[test]
     fn an_edit_compares_only_the_edited_slots() {
         let before = inputs((0..100_000).map(|slot| monitor(slot, u128::from(slot), 1)), 2);
-        let after = edited(&before, |schedules| {
-            schedules.put(monitor(70_000, 70_000, 2));
-            schedules.put(monitor(70_000, 70_000, 3));
-            schedules.remove(9);
+        let after = edited(&before, |schedule| {
+            schedule.put(monitor(70_000, 70_000, 2));
+            schedule.put(monitor(70_000, 70_000, 3));
+            schedule.remove(9);
         });
         assert_eq!(before.possibly_changed_slots(&after), BTreeSet::from([9, 70_000]));
         assert_eq!(before.possibly_changed_slots(&before), BTreeSet::new());
@@ -216,8 +215,8 @@ mod tests {
         let before = inputs([monitor(1, 10, 1)], 1);
         let mut sent_schedule = SentSchedule::new(0);
         sent_schedule.snapshot(before.clone());
-        let after = edited(&before, |schedules| {
-            schedules.put(monitor(1, 11, 1));
+        let after = edited(&before, |schedule| {
+            schedule.put(monitor(1, 11, 1));
         });
         let change = sent_schedule.update(after).unwrap();
         assert_eq!(change.drop, [MonitorId::from_u128(10)]);

@@ -134,14 +134,14 @@ struct TestMesh {
 
 impl TestMesh {
     async fn start() -> Self {
-        Self::with(MeshAuthority::generate(NOW.as_millis() / SECOND).unwrap()).await
+        Self::with_authority(MeshAuthority::generate(NOW.as_millis() / SECOND).unwrap()).await
     }
 
-    async fn with(authority: MeshAuthority) -> Self {
-        Self::with_life(authority, AGENT_VALIDITY).await
+    async fn with_authority(authority: MeshAuthority) -> Self {
+        Self::with_certificate_life(authority, AGENT_VALIDITY).await
     }
 
-    async fn with_life(authority: MeshAuthority, certificate_life: i64) -> Self {
+    async fn with_certificate_life(authority: MeshAuthority, certificate_life: i64) -> Self {
         let (roots, key_hash) = (authority.roots().unwrap(), authority.key_hash());
         let records = Arc::new(MemoryRecords::default());
         let (inbox, arrivals) = mpsc::channel(INBOX_DEPTH);

@@ -76,7 +76,7 @@ impl MemberStore {
         if let Some(is_ready) = is_ready.filter(|_| !force) {
             let (_, names) = self.not_ready(is_ready).await?;
             if !names.is_empty() {
-                return Err(MemberError::AgentsNotReady { count: names.len(), named: first_names(names) });
+                return Err(MemberError::AgentsNotReady { count: names.len(), named: truncate_names(names) });
             }
         }
         self.perform_step(step, phase).await?;
@@ -158,7 +158,7 @@ fn uses_signing(credentials: &HeldCredentials, authorities: &AuthorityStore) -> 
     credentials.trusts.contains(&signing) && credentials.certified_by == Some(signing)
 }
 
-fn first_names(mut names: Vec<String>) -> Vec<String> {
+fn truncate_names(mut names: Vec<String>) -> Vec<String> {
     names.truncate(MAX_NAMED);
     names
 }

@@ -8,12 +8,12 @@ use parallax_core::vantage::Region;
 use super::*;
 use crate::MemberRecords;
 
-fn members() -> MemberStore {
-    member_store_in(Store::in_memory().unwrap(), Clock::manual(Timestamp::from_millis(1_800_000_000_000)))
+fn member_store() -> MemberStore {
+    member_store_over(Store::in_memory().unwrap(), Clock::manual(Timestamp::from_millis(1_800_000_000_000)))
 }
 
 /// Records with an authority whose files are deleted at once.
-pub(crate) fn member_store_in(store: Store, clock: Clock) -> MemberStore {
+pub(crate) fn member_store_over(store: Store, clock: Clock) -> MemberStore {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     parallax_certs::files::ensure_private_folder(&data).unwrap();
@@ -47,7 +47,7 @@ async fn enrol(members: &MemberStore, name: &str, network: &str) -> AgentRecord 
 
 #[tokio::test]
 async fn spellings_of_one_network_are_one_network() {
-    let members = members();
+    let members = member_store();
     let first = enrol(&members, "a", "AS24940").await;
     for (n, spelling) in ["as24940", " As 24940 ", "AS24940", " 24940"].into_iter().enumerate() {
         assert_eq!(enrol(&members, &n.to_string(), spelling).await.network_no, first.network_no, "{spelling}");
@@ -59,7 +59,7 @@ async fn spellings_of_one_network_are_one_network() {
 
 #[tokio::test]
 async fn an_invitation_creates_one_agent_and_vantage_numbers_are_unique() {
-    let members = members();
+    let members = member_store();
     let (one, two) = tokio::join!(enrol(&members, "a", "AS1"), enrol(&members, "b", "AS2"));
     assert_ne!(one.vantage_no, two.vantage_no);
     let used = members.invitations().await.unwrap().remove(0);
@@ -68,7 +68,7 @@ async fn an_invitation_creates_one_agent_and_vantage_numbers_are_unique() {
 
 #[tokio::test]
 async fn an_ambiguous_name_requires_an_id() {
-    let members = members();
+    let members = member_store();
     let agent = enrol(&members, "fra1", "AS1").await;
     // Older versions allowed two agents with the same name.
     let duplicate = AgentRecord { id: AgentId::from_u128(9), vantage_no: VantageNo(9), ..agent.clone() };
@@ -84,7 +84,7 @@ async fn an_ambiguous_name_requires_an_id() {
 
 #[tokio::test]
 async fn an_agent_is_found_by_its_name_in_any_case() {
-    let members = members();
+    let members = member_store();
     let agent = enrol(&members, "fra1", "AS1").await;
     assert_eq!(members.revoke("FRA 1").await.unwrap().id, agent.id);
     // Older versions allowed names that differ only in case: the exact name decides.
@@ -100,7 +100,7 @@ async fn an_agent_is_found_by_its_name_in_any_case() {
 
 #[tokio::test]
 async fn a_name_is_unique_among_agents_and_open_invitations() {
-    let members = members();
+    let members = member_store();
     let refused = async |name: &str| match members.invite(invite_request(name, "AS1")).await {
         Err(MemberError::NameInUse { by, .. }) => by,
         other => panic!("{name}: {other:?}"),
@@ -122,7 +122,7 @@ async fn a_name_is_unique_among_agents_and_open_invitations() {
 
 #[tokio::test]
 async fn a_revoked_invitation_creates_no_agent_and_a_used_one_cannot_be_revoked() {
-    let members = members();
+    let members = member_store();
     let (one, _) = members.invite(invite_request("one", "AS1")).await.unwrap();
     let (two, _) = members.invite(invite_request("two", "AS1")).await.unwrap();
     assert!(members.revoke_invitation(&one.id.to_string()).await.unwrap().revoked_at.is_some());
@@ -136,7 +136,7 @@ async fn a_revoked_invitation_creates_no_agent_and_a_used_one_cannot_be_revoked(
 
 #[tokio::test]
 async fn an_agent_cannot_join_under_a_name_taken_meanwhile() {
-    let members = members();
+    let members = member_store();
     let (invitation, _) = members.invite(invite_request("fra1", "AS1")).await.unwrap();
     let other =
         AgentRecord { id: AgentId::from_u128(9), name: "FRA 1".to_owned(), ..enrol(&members, "x", "AS1").await };
@@ -149,7 +149,7 @@ async fn an_agent_cannot_join_under_a_name_taken_meanwhile() {
 #[tokio::test]
 async fn invitations_are_bounded_and_deleted_a_day_after_expiry() {
     let clock = Clock::manual(Timestamp::from_millis(1_800_000_000_000));
-    let members = member_store_in(Store::in_memory().unwrap(), clock.clone());
+    let members = member_store_over(Store::in_memory().unwrap(), clock.clone());
     let (first, _) = members.invite(invite_request("first", "AS1")).await.unwrap();
     let mut batch = Batch::new();
     for n in 0..998 {
@@ -174,7 +174,7 @@ async fn agents_reinstated_by_a_restore_are_revoked_and_removed_again() {
     let clock = Clock::manual(Timestamp::from_millis(1_800_000_000_000));
     let open = |store: &Store| {
         let revocations = Revocations::open(folder.path()).unwrap();
-        member_store_in(store.clone(), clock.clone()).with_revocations(revocations)
+        member_store_over(store.clone(), clock.clone()).with_revocations(revocations)
     };
     let store = Store::in_memory().unwrap();
     let original = open(&store);
@@ -207,7 +207,7 @@ async fn agents_reinstated_by_a_restore_are_revoked_and_removed_again() {
 #[tokio::test]
 async fn agents_revoked_before_the_file_existed_are_recorded_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let members = members();
+    let members = member_store();
     enrol(&members, "a", "AS1").await;
     members.revoke("a").await.unwrap();
     let members = members.with_revocations(Revocations::open(folder.path()).unwrap());
@@ -219,7 +219,7 @@ async fn agents_revoked_before_the_file_existed_are_recorded_at_the_start() {
 
 #[tokio::test]
 async fn open_invitations_of_a_restored_store_are_expired() {
-    let members = members();
+    let members = member_store();
     enrol(&members, "used", "AS1").await;
     members.invite(invite_request("open", "AS1")).await.unwrap();
     assert_eq!(members.expire_invitations().await.unwrap(), 1);

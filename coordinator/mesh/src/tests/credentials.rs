@@ -144,7 +144,7 @@ async fn the_authority_is_rotated_while_one_agent_is_connected_and_one_disconnec
     parallax_certs::files::ensure_private_folder(&data).unwrap();
     let now = NOW.as_millis() / SECOND;
     let mut authorities = AuthorityStore::open(&data, now).unwrap();
-    let test_mesh = TestMesh::with(MeshAuthority::from_pem(&authorities.signing().to_pem()).unwrap()).await;
+    let test_mesh = TestMesh::with_authority(MeshAuthority::from_pem(&authorities.signing().to_pem()).unwrap()).await;
     let old = authorities.signing().key_hash();
     let (connected, disconnected) = (test_mesh.member(1).await, test_mesh.member(2).await);
     let mut agent = test_mesh.connect(&connected).await;

@@ -16,7 +16,7 @@ async fn run_on_a_host_that_is_ahead(ahead_ms: i64) {
     let coordinator_time = move || Timestamp::from_millis(Clock::system().now().as_millis() - ahead_ms);
     let authority = MeshAuthority::generate(coordinator_time().as_millis().div_euclid(SECOND)).unwrap();
     let lifetime = 20;
-    let mut test_mesh = TestMesh::with_life(authority, lifetime).await;
+    let mut test_mesh = TestMesh::with_certificate_life(authority, lifetime).await;
     let clock = test_mesh.clock.clone();
     clock.set(coordinator_time());
     let ticking = tokio::spawn(async move {

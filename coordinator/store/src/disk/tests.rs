@@ -19,7 +19,7 @@ use crate::samples::*;
 use crate::{Batch, Block, Op};
 
 /// Builds batch number `n`, with one record of each kind that the checks read.
-fn numbered(n: u64) -> Batch {
+fn numbered_batch(n: u64) -> Batch {
     let id = u128::from(n % 4);
     let mut batch = Batch { readings: readings(40, n), ..Batch::new() };
     batch.write(account(u128::from(n))).write(monitor(id, 1, 0)).event(event(n as i64, Some(id)));
@@ -32,15 +32,15 @@ fn numbered(n: u64) -> Batch {
     batch
 }
 
-/// Returns the one block that [`numbered`] writes: a different hour of the monitor each time.
+/// Returns the one block that [`numbered_batch`] writes: a different hour of the monitor each time.
 fn block_of(n: u64) -> Block {
     block(u128::from(n % 4), Region::Asia, (n / 4) as i64, n.to_be_bytes().repeat(8))
 }
 
-fn filled(folder: &Path, batches: u64) -> Vec<String> {
+fn fill_store(folder: &Path, batches: u64) -> Vec<String> {
     let mut store = TestStore::on_disk(folder);
     for n in 1..=batches {
-        store.commit(&numbered(n)).unwrap();
+        store.commit(&numbered_batch(n)).unwrap();
     }
     everything(&*store.reader)
 }
@@ -70,10 +70,10 @@ fn is_damaged<T>(result: &Result<T>) -> bool {
 #[test]
 fn numbers_continue_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let before = filled(folder.path(), 3);
+    let before = fill_store(folder.path(), 3);
     let mut store = TestStore::on_disk(folder.path());
     assert_eq!(everything(&*store.reader), before);
-    let committed = store.commit(&numbered(4)).unwrap();
+    let committed = store.commit(&numbered_batch(4)).unwrap();
     assert_eq!((committed.revision, committed.last_event, committed.readings), (4, 4, Some(4)));
 }
 
@@ -89,7 +89,7 @@ fn a_store_can_be_opened_only_once_at_a_time() {
 #[test]
 fn a_newer_schema_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    filled(folder.path(), 1);
+    fill_store(folder.path(), 1);
     let db = engine(folder.path());
     db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &9u32, None).unwrap().head).unwrap();
     drop(db);
@@ -99,7 +99,7 @@ fn a_newer_schema_is_refused() {
 #[test]
 fn verification_reports_a_record_that_is_no_value_of_its_type() {
     let folder = tempfile::tempdir().unwrap();
-    filled(folder.path(), 1);
+    fill_store(folder.path(), 1);
     let account = TestStore::open(folder.path()).unwrap().reader.accounts().unwrap().remove(0);
     let key = layout::account(account.value.id);
     let mut bytes = postcard::to_allocvec(&(account.revision, &account.value)).unwrap();
@@ -118,16 +118,19 @@ fn verification_reports_a_record_that_is_no_value_of_its_type() {
 #[test]
 fn a_full_disk_stops_writes_and_not_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let before = filled(folder.path(), 2);
+    let before = fill_store(folder.path(), 2);
     let full = DiskOptions { refuse_below: u64::MAX, resume_above: u64::MAX, ..small_options() };
     let (reader, mut writer) = open(folder.path(), full).unwrap();
     assert!(!folder.path().join("BALLAST").exists(), "the ballast is released");
-    assert_eq!(writer.commit(&[numbered(3), numbered(4)]), vec![Err(StoreError::Full), Err(StoreError::Full)]);
+    assert_eq!(
+        writer.commit(&[numbered_batch(3), numbered_batch(4)]),
+        vec![Err(StoreError::Full), Err(StoreError::Full)]
+    );
     assert_eq!(everything(&*reader), before);
     drop((reader, writer));
     let mut store = TestStore::on_disk(folder.path());
     assert_eq!(fs::metadata(folder.path().join("BALLAST")).unwrap().len(), 4096);
-    assert!(store.commit(&numbered(3)).is_ok());
+    assert!(store.commit(&numbered_batch(3)).is_ok());
 }
 
 #[test]
@@ -151,10 +154,10 @@ fn long_values_stay_in_the_engines_file() {
 fn an_older_copy_of_the_engines_files_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let old = tempfile::tempdir().unwrap();
-    filled(folder.path(), 5);
+    fill_store(folder.path(), 5);
     copy(&engine_folder(folder.path()), old.path());
     let mut store = TestStore::on_disk(folder.path());
-    store.commit(&numbered(6)).unwrap();
+    store.commit(&numbered_batch(6)).unwrap();
     drop(store);
     fs::remove_dir_all(engine_folder(folder.path())).unwrap();
     copy(old.path(), &engine_folder(folder.path()));
@@ -169,7 +172,7 @@ fn a_missing_record_is_detected() {
     for key in [layout::event(2), layout::readings(5), layout::account(account_id(3)), layout::hours_of(monitor_id(1))]
     {
         let folder = tempfile::tempdir().unwrap();
-        filled(folder.path(), 9);
+        fill_store(folder.path(), 9);
         let db = engine(folder.path());
         let (record_key, _) = db.scan_prefix(&key).next().unwrap().unwrap();
         db.remove(&record_key).unwrap();
@@ -182,7 +185,7 @@ fn a_missing_record_is_detected() {
 #[test]
 fn damaged_files_read_completely_or_are_refused() {
     let intact = tempfile::tempdir().unwrap();
-    let before = filled(intact.path(), 400);
+    let before = fill_store(intact.path(), 400);
     let mut random = StdRng::seed_from_u64(20);
     let mut refused = 0;
     for round in 0..24 {
@@ -201,7 +204,7 @@ fn damaged_files_read_completely_or_are_refused() {
         match TestStore::open(folder.path()) {
             Ok(mut store) => {
                 assert_eq!(everything(&*store.reader), before, "round {round}");
-                store.commit(&numbered(401)).unwrap();
+                store.commit(&numbered_batch(401)).unwrap();
             }
             Err(error) => {
                 assert!(matches!(error, StoreError::Damaged(_)), "round {round}: {error}");
@@ -221,7 +224,7 @@ fn a_store_opens_again_right_after_it_was_closed() {
                 let folder = tempfile::tempdir().unwrap();
                 for n in 1..=25 {
                     let mut store = TestStore::on_disk(folder.path());
-                    assert_eq!(store.commit(&numbered(n)).unwrap().revision, n);
+                    assert_eq!(store.commit(&numbered_batch(n)).unwrap().revision, n);
                 }
             });
         }

@@ -67,7 +67,7 @@ fn committer() {
         let mut in_flight = VecDeque::new();
         for n in store.reader().last_event().unwrap() + 1.. {
             // Many in flight at a time.
-            in_flight.push_back(store.send(numbered(n)).await.unwrap());
+            in_flight.push_back(store.send(numbered_batch(n)).await.unwrap());
             if in_flight.len() > 16 {
                 let committed = in_flight.pop_front().unwrap().await.unwrap().unwrap();
                 writeln!(std::io::stdout(), "acknowledged {}", committed.last_event).unwrap();
@@ -90,10 +90,10 @@ pub(super) fn survives(folder: &Path, acknowledged: u64) -> std::result::Result<
         return Err(format!("{} events and {} entries of {last}", events.len(), entries.len()));
     }
     for (n, (event, entry)) in (1..).zip(events.iter().zip(&entries)) {
-        let numbered = numbered(n);
+        let numbered_batch = numbered_batch(n);
         let is_unchanged = (event.seq, entry.seq) == (n, n)
-            && Some(&event.event) == numbered.events.first()
-            && entry.readings == numbered.readings;
+            && Some(&event.event) == numbered_batch.events.first()
+            && entry.readings == numbered_batch.readings;
         if !is_unchanged {
             return Err(format!("commit {n} is not what was written"));
         }

@@ -29,7 +29,7 @@ struct Disk {
 }
 
 impl Disk {
-    fn make(folder: &Path) -> std::result::Result<Self, String> {
+    fn create(folder: &Path) -> std::result::Result<Self, String> {
         let image = folder.join("disk");
         File::create(&image).and_then(|file| file.set_len(SIZE)).map_err(|error| error.to_string())?;
         run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
@@ -68,9 +68,9 @@ impl Drop for Disk {
 }
 
 /// Cuts the power `rounds` times and reports any loss; `None` if no disk can be mounted here.
-fn cuts(test: &str, rounds: u32, skip: SkippedStep) -> Option<std::result::Result<(), String>> {
+fn cut_power_repeatedly(test: &str, rounds: u32, skip: SkippedStep) -> Option<std::result::Result<(), String>> {
     let folder = tempfile::tempdir().unwrap();
-    let disk = match Disk::make(folder.path()) {
+    let disk = match Disk::create(folder.path()) {
         Ok(disk) => disk,
         Err(reason) => {
             assert!(std::env::var(REQUIRE).as_deref() != Ok("1"), "{REQUIRE}=1, and no disk: {reason}");
@@ -129,7 +129,9 @@ fn record_skip(test: &str, reason: &str) {
 
 #[test]
 fn no_acknowledged_commit_is_lost_to_a_power_cut() {
-    if let Some(result) = cuts("no_acknowledged_commit_is_lost_to_a_power_cut", 15, SkippedStep::Nothing) {
+    if let Some(result) =
+        cut_power_repeatedly("no_acknowledged_commit_is_lost_to_a_power_cut", 15, SkippedStep::Nothing)
+    {
         result.unwrap();
     }
 }
@@ -137,7 +139,9 @@ fn no_acknowledged_commit_is_lost_to_a_power_cut() {
 #[test]
 #[ignore = "takes minutes: `cargo test -p parallax-store two_hundred -- --ignored`"]
 fn no_acknowledged_commit_is_lost_to_two_hundred_power_cuts() {
-    if let Some(result) = cuts("no_acknowledged_commit_is_lost_to_two_hundred_power_cuts", 200, SkippedStep::Nothing) {
+    if let Some(result) =
+        cut_power_repeatedly("no_acknowledged_commit_is_lost_to_two_hundred_power_cuts", 200, SkippedStep::Nothing)
+    {
         result.unwrap();
     }
 }
@@ -145,7 +149,7 @@ fn no_acknowledged_commit_is_lost_to_two_hundred_power_cuts() {
 #[test]
 fn a_commit_without_flush_or_fsync_is_found_out_by_a_power_cut() {
     for skip in [SkippedStep::Flush, SkippedStep::Fsync] {
-        let result = cuts("a_commit_without_flush_or_fsync_is_found_out_by_a_power_cut", 15, skip);
+        let result = cut_power_repeatedly("a_commit_without_flush_or_fsync_is_found_out_by_a_power_cut", 15, skip);
         if let Some(result) = result {
             let lost = result.expect_err(&format!("a commit that skips {skip:?} is not found out"));
             println!("without {skip:?}: {lost}");

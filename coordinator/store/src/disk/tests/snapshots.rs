@@ -28,7 +28,7 @@ fn options() -> DiskOptions {
 #[test]
 fn a_restore_brings_back_everything_and_keeps_the_replaced_store() {
     let (data_folder, store) = data_folder();
-    filled(&store, 30);
+    fill_store(&store, 30);
     let file = data_folder.path().join("backup");
     fs::write(data_folder.path().join("secret"), "key").unwrap();
     let (reader, mut writer) = open(&store, options()).unwrap();
@@ -40,7 +40,7 @@ fn a_restore_brings_back_everything_and_keeps_the_replaced_store() {
     assert_eq!(verify_snapshot(&file), Ok(exported.counts));
     assert_eq!(reader.verify(), Ok(exported.counts));
     assert!(reader.export(&file).is_err(), "no file is overwritten");
-    writer.commit(&[numbered(31)]).remove(0).unwrap();
+    writer.commit(&[numbered_batch(31)]).remove(0).unwrap();
     assert_eq!(restore(&store, &file, "old", &options()), Err(StoreError::Locked));
     let mut streamed = Vec::new();
     reader.stream(&mut streamed).unwrap();
@@ -66,10 +66,10 @@ fn a_restore_brings_back_everything_and_keeps_the_replaced_store() {
 #[test]
 fn two_restores_in_one_second_keep_both_stores_that_they_replace() {
     let (data_folder, store) = data_folder();
-    filled(&store, 10);
+    fill_store(&store, 10);
     let file = data_folder.path().join("backup");
     TestStore::on_disk(&store).reader.export(&file).unwrap();
-    TestStore::on_disk(&store).commit(&numbered(11)).unwrap();
+    TestStore::on_disk(&store).commit(&numbered_batch(11)).unwrap();
     let first = restore(&store, &file, "before-1", &small_options()).unwrap().replaced_store.unwrap();
     let second = restore(&store, &file, "before-1", &small_options()).unwrap().replaced_store.unwrap();
     assert_eq!(first, data_folder.path().join("store.before-1"));
@@ -81,12 +81,12 @@ fn two_restores_in_one_second_keep_both_stores_that_they_replace() {
 #[test]
 fn a_killed_restore_leaves_either_the_old_or_the_new_store() {
     let (data_folder, store) = data_folder();
-    filled(&store, 10);
+    fill_store(&store, 10);
     let file = data_folder.path().join("backup");
     fs::write(data_folder.path().join("secret"), "key").unwrap();
     let (reader, mut writer) = open(&store, options()).unwrap();
     reader.export(&file).unwrap();
-    writer.commit(&[numbered(11)]).remove(0).unwrap();
+    writer.commit(&[numbered_batch(11)]).remove(0).unwrap();
     drop((reader, writer));
     fs::remove_file(data_folder.path().join("secret")).unwrap();
     let last = |folder: &Path| TestStore::on_disk(folder).reader.last_event().unwrap();
@@ -111,7 +111,7 @@ fn a_killed_restore_leaves_either_the_old_or_the_new_store() {
     drop(lock);
     assert_eq!(last(&store), 10, "the only store is back in its place");
     let other = data_folder.path().join("other");
-    filled(&other, 3);
+    fill_store(&other, 3);
     fs::rename(&store, &between).unwrap();
     fs::rename(&other, &store).unwrap();
     assert_eq!((last(&store), last(&data_folder.path().join("store.before-kill"))), (3, 10));
@@ -120,7 +120,7 @@ fn a_killed_restore_leaves_either_the_old_or_the_new_store() {
 #[test]
 fn a_restore_resets_cursors_that_no_longer_apply() {
     let (data_folder, store) = data_folder();
-    filled(&store, 5);
+    fill_store(&store, 5);
     let mut store_under_test = TestStore::on_disk(&store);
     store_under_test.write(Op::SetCursor("other".to_owned(), 3));
     let file = data_folder.path().join("backup");
@@ -136,14 +136,14 @@ fn a_restore_resets_cursors_that_no_longer_apply() {
 #[test]
 fn a_snapshot_is_of_one_point_in_time_while_commits_continue() {
     let (data_folder, store) = data_folder();
-    filled(&store, 400);
+    fill_store(&store, 400);
     let TestStore { reader, mut writer } = TestStore::on_disk(&store);
     let stop = AtomicBool::new(false);
     let mut snapshots = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for n in 401.. {
-                writer.commit(&[numbered(n)]).remove(0).unwrap();
+                writer.commit(&[numbered_batch(n)]).remove(0).unwrap();
                 if stop.load(Ordering::Acquire) {
                     break;
                 }
@@ -170,7 +170,7 @@ fn a_snapshot_is_of_one_point_in_time_while_commits_continue() {
 #[test]
 fn a_damaged_snapshot_is_never_restored() {
     let (data_folder, store) = data_folder();
-    filled(&store, 40);
+    fill_store(&store, 40);
     let file = data_folder.path().join("backup");
     TestStore::on_disk(&store).reader.export(&file).unwrap();
     let intact = fs::read(&file).unwrap();
@@ -193,7 +193,7 @@ fn a_damaged_snapshot_is_never_restored() {
 #[test]
 fn a_snapshot_with_a_record_that_does_not_decode_is_not_the_newest_usable_one() {
     let (data_folder, store) = data_folder();
-    filled(&store, 3);
+    fill_store(&store, 3);
     let mut store_under_test = TestStore::on_disk(&store);
     let long = StoredResponse { response: vec![7; 3 * record::MAX_PIECE], ..stored_response(1, 900) };
     store_under_test.write(Op::PutStoredResponse("name".to_owned(), long));
@@ -247,7 +247,7 @@ fn a_compacted_store_is_smaller_and_equal() {
     let (data_folder, store) = data_folder();
     let mut store_under_test = TestStore::on_disk(&store);
     for n in 1..=600 {
-        store_under_test.commit(&numbered(n)).unwrap();
+        store_under_test.commit(&numbered_batch(n)).unwrap();
     }
     store_under_test.write(Op::TrimReadings(590));
     let before = everything(&*store_under_test.reader);
@@ -257,7 +257,7 @@ fn a_compacted_store_is_smaller_and_equal() {
     assert!(compacted.after <= compacted.before, "{compacted:?}");
     let mut store_under_test = TestStore::on_disk(&store);
     assert_eq!(everything(&*store_under_test.reader), before);
-    assert_eq!(store_under_test.commit(&numbered(601)).unwrap().last_event, 601);
+    assert_eq!(store_under_test.commit(&numbered_batch(601)).unwrap().last_event, 601);
     let remaining: Vec<_> = fs::read_dir(data_folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(remaining, ["store"]);
 }
@@ -311,11 +311,11 @@ fn assert_migrated(schema: u32) {
     let mut store_under_test = TestStore::on_disk(&store);
     store_under_test.commit(Batch::new().write(page(1, 1, "one")).write(page(2, 1, "two"))).unwrap();
     drop(store_under_test);
-    let before = filled(&store, 12);
+    let before = fill_store(&store, 12);
     convert_to_schema(&store, schema);
     let mut store_under_test = TestStore::on_disk(&store);
     assert_eq!(everything(&*store_under_test.reader), before);
-    assert_eq!(store_under_test.commit(&numbered(13)).unwrap().last_event, 13);
+    assert_eq!(store_under_test.commit(&numbered_batch(13)).unwrap().last_event, 13);
     store_under_test.write(Op::TrimEvents(4));
     assert_eq!(store_under_test.reader.verify().unwrap().events, 9);
     drop(store_under_test);
