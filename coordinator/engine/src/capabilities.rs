@@ -11,12 +11,12 @@ pub struct Capabilities(BTreeMap<VantageNo, BTreeSet<CheckKind>>);
 
 impl Capabilities {
     /// Builds the map from each vantage's declared check types.
-    pub fn new(places: impl IntoIterator<Item = (VantageNo, BTreeSet<CheckKind>)>) -> Self {
-        Self(places.into_iter().filter(|(_, kinds)| !kinds.is_empty()).collect())
+    pub fn new(kinds_by_vantage: impl IntoIterator<Item = (VantageNo, BTreeSet<CheckKind>)>) -> Self {
+        Self(kinds_by_vantage.into_iter().filter(|(_, kinds)| !kinds.is_empty()).collect())
     }
 
     /// Returns true if the vantage can run checks of that type.
-    pub fn supports(&self, place: VantageNo, kind: CheckKind) -> bool {
-        self.0.get(&place).is_none_or(|kinds| kinds.contains(&kind))
+    pub fn supports(&self, vantage: VantageNo, kind: CheckKind) -> bool {
+        self.0.get(&vantage).is_none_or(|kinds| kinds.contains(&kind))
     }
 }

@@ -41,20 +41,20 @@ pub(crate) struct CommitResult {
     pub entries: Vec<NumberedReadings>,
 }
 
-/// Starts the commit of `harvest`. While the disk is full it is retried until it succeeds: nothing is acknowledged or
+/// Starts the commit of `pending`. While the disk is full it is retried until it succeeds: nothing is acknowledged or
 /// lost meanwhile, and the inbox fills up behind it. Returns `None` if there is nothing to commit; then its senders
 /// are notified at once.
 pub(crate) fn start(
     store: &Store,
     machines: &Machines,
-    harvest: PendingCommit,
-    durable: Vec<oneshot::Sender<()>>,
-    extra: Vec<Op>,
+    pending: PendingCommit,
+    on_durable: Vec<oneshot::Sender<()>>,
+    extra_ops: Vec<Op>,
 ) -> Option<InFlightCommit> {
-    let events = harvest.events.len();
-    let batches = to_batches(machines, harvest, extra);
+    let events = pending.events.len();
+    let batches = to_batches(machines, pending, extra_ops);
     if batches.is_empty() {
-        durable.into_iter().for_each(notify);
+        on_durable.into_iter().for_each(notify);
         return None;
     }
     let store = store.clone();
@@ -66,7 +66,7 @@ pub(crate) fn start(
         }
         Ok(entries)
     });
-    Some(InFlightCommit { task, on_durable: durable, events, started_at: Instant::now() })
+    Some(InFlightCommit { task, on_durable, events, started_at: Instant::now() })
 }
 
 impl InFlightCommit {
@@ -75,10 +75,10 @@ impl InFlightCommit {
     /// # Errors
     /// If the store can't be written any more. Nobody is notified, and agents resend after the next start.
     pub(crate) async fn wait(&mut self) -> Result<CommitResult, StoreError> {
-        let landed = (&mut self.task).await.unwrap_or(Err(StoreError::Closed));
-        let durable = std::mem::take(&mut self.on_durable);
-        let entries = landed?;
-        durable.into_iter().for_each(notify);
+        let result = (&mut self.task).await.unwrap_or(Err(StoreError::Closed));
+        let on_durable = std::mem::take(&mut self.on_durable);
+        let entries = result?;
+        on_durable.into_iter().for_each(notify);
         Ok(CommitResult { events: self.events, duration: self.started_at.elapsed(), entries })
     }
 }
@@ -97,23 +97,23 @@ async fn commit_with_retry(store: &Store, batch: &Batch) -> Result<Option<u64>, 
 
 /// Splits a commit into batches. A machine's state, events and readings share one batch; machines share a batch up to
 /// the limit.
-fn to_batches(machines: &Machines, harvest: PendingCommit, extra: Vec<Op>) -> Vec<Batch> {
-    let mut first = Batch { ops: extra, ..Batch::new() };
-    if harvest.changed.len() <= MAX_MACHINES_PER_BATCH {
-        add_states(&mut first, machines, harvest.changed.iter());
-        first.events = harvest.events;
-        first.readings = harvest.readings;
+fn to_batches(machines: &Machines, pending: PendingCommit, extra_ops: Vec<Op>) -> Vec<Batch> {
+    let mut first = Batch { ops: extra_ops, ..Batch::new() };
+    if pending.changed.len() <= MAX_MACHINES_PER_BATCH {
+        add_states(&mut first, machines, pending.changed.iter());
+        first.events = pending.events;
+        first.readings = pending.readings;
         return if first.is_empty() { Vec::new() } else { vec![first] };
     }
     let mut events: BTreeMap<Option<MonitorId>, Vec<Event>> = BTreeMap::new();
-    for event in harvest.events {
+    for event in pending.events {
         events.entry(event.monitor).or_default().push(event);
     }
     let mut readings: BTreeMap<u32, Vec<Reading>> = BTreeMap::new();
-    for reading in harvest.readings {
+    for reading in pending.readings {
         readings.entry(reading.slot).or_default().push(reading);
     }
-    let changed: Vec<u32> = harvest.changed.into_iter().collect();
+    let changed: Vec<u32> = pending.changed.into_iter().collect();
     let mut batches = Vec::new();
     for slots in changed.chunks(MAX_MACHINES_PER_BATCH) {
         let mut batch = Batch::new();
@@ -139,7 +139,7 @@ fn add_states<'a>(batch: &mut Batch, machines: &Machines, slots: impl Iterator<I
     }
 }
 
-fn notify(waiting: oneshot::Sender<()>) {
+fn notify(sender: oneshot::Sender<()>) {
     // A session that has ended meanwhile no longer waits. Its agent resends and is acknowledged then.
-    let _ = waiting.send(());
+    let _ = sender.send(());
 }

@@ -59,26 +59,26 @@ impl EngineCounters {
 
     /// Sets the number of monitors in each status.
     pub(super) fn set_monitors(&self, by_status: [u64; 4]) {
-        for (count, now) in self.monitors.iter().zip(by_status) {
-            count.store(now, Ordering::Relaxed);
+        for (count, new_count) in self.monitors.iter().zip(by_status) {
+            count.store(new_count, Ordering::Relaxed);
         }
     }
 
     /// Sets the current operator notices.
-    pub(super) fn set_mesh_problems(&self, told: &BTreeSet<MeshProblem>) {
-        self.mesh_problems.lock().unwrap_or_else(PoisonError::into_inner).clone_from(told);
+    pub(super) fn set_mesh_problems(&self, problems: &BTreeSet<MeshProblem>) {
+        self.mesh_problems.lock().unwrap_or_else(PoisonError::into_inner).clone_from(problems);
     }
 }
 
 impl DurationHistogram {
     /// Records one duration.
-    pub fn record(&self, took: Duration) {
-        let millis = took.as_millis();
+    pub fn record(&self, duration: Duration) {
+        let millis = duration.as_millis();
         let bucket = BOUNDS_MS.iter().take_while(|bound| u128::from(**bound) < millis).count();
         if let Some(bucket) = self.buckets.get(bucket) {
             bucket.fetch_add(1, Ordering::Relaxed);
         }
-        self.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.micros.fetch_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Returns the upper bounds in seconds with the count of each bucket (the last one counts everything longer), and

@@ -35,8 +35,8 @@ use crate::history::History;
 
 /// Readings, events and pings per commit, at most. Beyond that the inbox waits for the commit in flight.
 const MAX_PENDING: usize = 8192;
-/// Arrivals processed before the driver looks at its other inputs again.
-const ARRIVALS_PER_TURN: usize = 64;
+/// Arrivals processed before the driver checks its other inputs again.
+const ARRIVALS_PER_ITERATION: usize = 64;
 /// Interval at which the driver records that it is alive and checks the clock, whatever the timetable says.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -79,7 +79,7 @@ pub struct Driver {
     dns_failures: dns_failures::RecentDnsFailures,
     tokens: HeartbeatTokens,
     counters: Arc<EngineCounters>,
-    /// The moment at which to read edits; `None` if there are none to read.
+    /// Time at which edits are read next; `None` if there are none.
     read_edits_at: Option<Instant>,
     /// Queries that must reflect edits which were not read yet.
     waiting_queries: Vec<MachineQuery>,
@@ -103,21 +103,21 @@ impl Driver {
         clock: Clock,
         store: Store,
         history: Arc<History>,
-        judging: VerdictSettings,
+        verdict_settings: VerdictSettings,
         shard: Shard,
     ) -> Result<Self, StoreError> {
-        let start = store.read(move |read| restore::begin_restore(read, judging, shard)).await?;
+        let context = store.read(move |read| restore::begin_restore(read, verdict_settings, shard)).await?;
         let counters = Arc::<EngineCounters>::default();
-        let looked = (clock.now(), clock.monotonic());
+        let last_clock_check = (clock.now(), clock.monotonic());
         let mut driver = Self {
             clock,
             store,
             history,
-            verdict_settings: judging,
+            verdict_settings,
             shard,
             machines: Machines::default(),
-            mesh_view: MeshView::new(judging.confirmation, Arc::clone(&counters)),
-            cursor: start.cursor,
+            mesh_view: MeshView::new(verdict_settings.confirmation, Arc::clone(&counters)),
+            cursor: context.cursor,
             pending: PendingCommit::default(),
             on_durable: Vec::new(),
             in_flight: None,
@@ -131,9 +131,9 @@ impl Driver {
             read_edits_at: None,
             waiting_queries: Vec::new(),
             alive_recorded_at: Timestamp::default(),
-            last_clock_check: looked,
+            last_clock_check,
         };
-        driver.restore_machines(start).await?;
+        driver.restore_machines(context).await?;
         driver.replay_readings().await?;
         Ok(driver)
     }
@@ -153,17 +153,17 @@ impl Driver {
         self.machines.schedule().clone()
     }
 
-    /// Runs until it is told to stop or the store is closed.
+    /// Runs until `shutdown` is set or the store is closed.
     pub async fn run(mut self, mut channels: DriverChannels) {
         let mut edits = self.store.subscribe_edits();
-        let mut arrivals = Vec::with_capacity(ARRIVALS_PER_TURN);
+        let mut arrivals = Vec::with_capacity(ARRIVALS_PER_ITERATION);
         self.publish_schedule(&channels);
         loop {
-            let beat = self.next_event(&mut channels, &mut edits, &mut arrivals).await;
+            let event = self.next_event(&mut channels, &mut edits, &mut arrivals).await;
             self.counters.loop_iterations.fetch_add(1, Ordering::Relaxed);
-            // First of all: a ping that arrives after a stall of the coordinator must not find its deadline passed.
+            // Checked first: a stall extends deadlines before the ping that arrives after it is handled.
             self.check_clock().await;
-            match beat {
+            match event {
                 LoopEvent::Arrivals(0) | LoopEvent::Stop => break,
                 LoopEvent::CommitFinished(Err(error)) => {
                     // Without its store the coordinator is useless: it ends with a failing exit code.
@@ -177,7 +177,7 @@ impl Driver {
                 }
                 LoopEvent::Query(DriverQuery::Views(query)) => self.handle_query(query),
                 LoopEvent::Query(DriverQuery::Copy(query)) => self.answer_copy_query(query),
-                LoopEvent::CommitFinished(Ok(landed)) => self.on_committed(landed),
+                LoopEvent::CommitFinished(Ok(result)) => self.on_committed(result),
                 LoopEvent::EditsAvailable => self.read_edits_at = Some(Instant::now()),
                 LoopEvent::Tick => {}
             }
@@ -194,11 +194,11 @@ impl Driver {
         self.finish().await;
     }
 
-    fn on_committed(&mut self, landed: commit::CommitResult) {
+    fn on_committed(&mut self, result: commit::CommitResult) {
         self.in_flight = None;
-        self.counters.commits.record(landed.duration);
-        self.counters.events.fetch_add(landed.events as u64, Ordering::Relaxed);
-        for (entry, readings) in landed.entries {
+        self.counters.commits.record(result.duration);
+        self.counters.events.fetch_add(result.events as u64, Ordering::Relaxed);
+        for (entry, readings) in result.entries {
             self.counters.readings.fetch_add(readings.len() as u64, Ordering::Relaxed);
             self.history.append(&readings, entry);
         }
@@ -227,17 +227,19 @@ impl Driver {
         let until_next = next.map_or(CLOCK_CHECK_INTERVAL, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(CLOCK_CHECK_INTERVAL)
         });
-        let again = self.read_edits_at.map(|at| at.saturating_duration_since(Instant::now()));
-        let until_next = again.map_or(until_next, |again| again.min(until_next));
-        let until_next =
-            self.ping_pacer.until_next_write(Instant::now()).map_or(until_next, |held| held.min(until_next));
+        let until_edits = self.read_edits_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let until_next = until_edits.map_or(until_next, |until_edits| until_edits.min(until_next));
+        let until_next = self
+            .ping_pacer
+            .until_next_write(Instant::now())
+            .map_or(until_next, |until_ping_write| until_ping_write.min(until_next));
         tokio::select! {
             biased;
             _ = channels.shutdown.wait_for(|stop| *stop) => LoopEvent::Stop,
-            landed = commit_finished(&mut self.in_flight) => LoopEvent::CommitFinished(landed),
+            result = commit_finished(&mut self.in_flight) => LoopEvent::CommitFinished(result),
             Some(query) = channels.queries.recv() => LoopEvent::Query(query),
             Ok(()) = edits.changed() => LoopEvent::EditsAvailable,
-            count = channels.inbox.recv_many(arrivals, ARRIVALS_PER_TURN), if !full => LoopEvent::Arrivals(count),
+            count = channels.inbox.recv_many(arrivals, ARRIVALS_PER_ITERATION), if !full => LoopEvent::Arrivals(count),
             () = tokio::time::sleep(until_next) => LoopEvent::Tick,
         }
     }
@@ -253,23 +255,24 @@ impl Driver {
                             continue;
                         }
                         self.excuse_dns_failure(slot, &mut observation);
-                        let taken = self.with_machines(|machines, cx| machines.observe(slot, observation, cx));
-                        if let Err(reason) = taken {
+                        let result = self.with_machines(|machines, cx| machines.observe(slot, observation, cx));
+                        if let Err(reason) = result {
                             tracing::debug!(slot, ?reason, "an observation was dropped");
                         }
                     }
                     self.on_durable.push(batch.on_durable);
                 }
-                Arrival::ProbeResponse { number, answer, .. } if self.check_now.handle_response(number, &answer) => {}
-                Arrival::CheckNow(wanted) => self.start_check_now(wanted),
-                Arrival::ProbeResponse { slot, number, mut answer } => {
-                    if let ProbeResponse::Observed(seen) = &mut answer {
-                        self.excuse_dns_failure(slot, seen);
+                Arrival::ProbeResponse { number, response, .. }
+                    if self.check_now.handle_response(number, &response) => {}
+                Arrival::CheckNow(request) => self.start_check_now(request),
+                Arrival::ProbeResponse { slot, number, mut response } => {
+                    if let ProbeResponse::Observed(observation) = &mut response {
+                        self.excuse_dns_failure(slot, observation);
                     }
-                    self.with_machines(|machines, cx| machines.probe_response(slot, number, answer, cx));
+                    self.with_machines(|machines, cx| machines.probe_response(slot, number, response, cx));
                 }
                 Arrival::Ping(ping) => self.handle_ping(*ping),
-                Arrival::CapabilitiesChanged(able) => self.check_now.capabilities = able,
+                Arrival::CapabilitiesChanged(capabilities) => self.check_now.capabilities = capabilities,
                 Arrival::MeshChanged(mesh) => {
                     if self.mesh_view.set_roster(mesh) {
                         self.with_machines(Machines::handle_mesh_change);
@@ -280,9 +283,9 @@ impl Driver {
     }
 
     fn send_probes(&mut self, channels: &DriverChannels) {
-        for question in self.pending.probes.drain(..) {
-            let (slot, number) = (question.slot, question.request.number);
-            if channels.probes.try_send(question).is_err() {
+        for dispatch in self.pending.probes.drain(..) {
+            let (slot, number) = (dispatch.slot, dispatch.request.number);
+            if channels.probes.try_send(dispatch).is_err() {
                 // The machine's own deadline moves on to the next vantage.
                 self.check_now.handle_response(number, &ProbeResponse::NoResponse);
                 tracing::warn!(slot, number, "a probe request was dropped: too many are waiting for the mesh");
@@ -295,10 +298,10 @@ impl Driver {
         if self.in_flight.is_some() || (nothing && self.pending.readings.is_empty() && self.pending.events.is_empty()) {
             return;
         }
-        let harvest = std::mem::take(&mut self.pending);
-        let durable = std::mem::take(&mut self.on_durable);
-        let extra = std::mem::take(&mut self.extra_ops);
-        self.in_flight = commit::start(&self.store, &self.machines, harvest, durable, extra);
+        let pending = std::mem::take(&mut self.pending);
+        let on_durable = std::mem::take(&mut self.on_durable);
+        let extra_ops = std::mem::take(&mut self.extra_ops);
+        self.in_flight = commit::start(&self.store, &self.machines, pending, on_durable, extra_ops);
     }
 
     /// Commits what is left, so that a stop loses no accepted input.
@@ -306,10 +309,10 @@ impl Driver {
         self.write_due_pings(true);
         for _ in 0..2 {
             if self.in_flight.is_some() {
-                let landed = commit_finished(&mut self.in_flight).await;
+                let result = commit_finished(&mut self.in_flight).await;
                 self.in_flight = None;
-                match landed {
-                    Ok(landed) => self.on_committed(landed),
+                match result {
+                    Ok(result) => self.on_committed(result),
                     Err(error) => {
                         tracing::warn!(%error, "the last results could not be stored; agents will resend them")
                     }
@@ -323,14 +326,14 @@ impl Driver {
     }
 
     /// Restores all monitors, some at a time.
-    async fn restore_machines(&mut self, start: restore::RestoreContext) -> Result<(), StoreError> {
-        let (start, mut after) = (Arc::new(start), None);
+    async fn restore_machines(&mut self, context: restore::RestoreContext) -> Result<(), StoreError> {
+        let (context, mut last_monitor) = (Arc::new(context), None);
         loop {
-            let start = Arc::clone(&start);
-            let Some(stored) = self.store.read(move |read| start.next(read, after)).await? else {
+            let context = Arc::clone(&context);
+            let Some(stored) = self.store.read(move |read| context.next(read, last_monitor)).await? else {
                 return Ok(());
             };
-            after = Some(stored.last);
+            last_monitor = Some(stored.last);
             stored.monitors().for_each(|monitor| self.tokens.put(monitor));
             self.with_machines(|machines, cx| stored.restore(machines, cx));
         }
@@ -346,16 +349,16 @@ impl Driver {
         }
     }
 
-    fn with_machines<T>(&mut self, act: impl FnOnce(&mut Machines, &mut Cx<'_>) -> T) -> T {
+    fn with_machines<T>(&mut self, apply: impl FnOnce(&mut Machines, &mut Cx<'_>) -> T) -> T {
         let mut cx = Cx { now: self.clock.now(), mesh: self.mesh_view.mesh(), pending: &mut self.pending };
-        act(&mut self.machines, &mut cx)
+        apply(&mut self.machines, &mut cx)
     }
 }
 
 /// Waits for the commit in flight; never returns if there is none.
-async fn commit_finished(underway: &mut Option<InFlightCommit>) -> Result<commit::CommitResult, StoreError> {
-    match underway {
-        Some(underway) => underway.wait().await,
+async fn commit_finished(in_flight: &mut Option<InFlightCommit>) -> Result<commit::CommitResult, StoreError> {
+    match in_flight {
+        Some(in_flight) => in_flight.wait().await,
         None => std::future::pending().await,
     }
 }

@@ -40,21 +40,21 @@ impl HeartbeatTokens {
     /// Adds the monitor if it is a heartbeat. Adding it again changes nothing: a token is never replaced.
     pub fn put(&self, monitor: &Monitor) {
         let Check::Heartbeat(check) = &monitor.check else { return };
-        let mut lists = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if lists.by_monitor.contains_key(&monitor.id) {
+        let mut index = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if index.by_monitor.contains_key(&monitor.id) {
             return;
         }
         let rate_window = Mutex::new(FixedWindow::new(monitor.created_at));
-        let listed = HeartbeatEntry { monitor: monitor.id, slot: monitor.slot, rate_window };
-        lists.by_token.insert(check.token.clone(), Arc::new(listed));
-        lists.by_monitor.insert(monitor.id, check.token.clone());
+        let entry = HeartbeatEntry { monitor: monitor.id, slot: monitor.slot, rate_window };
+        index.by_token.insert(check.token.clone(), Arc::new(entry));
+        index.by_monitor.insert(monitor.id, check.token.clone());
     }
 
     /// Removes a monitor.
     pub fn remove(&self, monitor: MonitorId) {
-        let mut lists = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(token) = lists.by_monitor.remove(&monitor) {
-            lists.by_token.remove(&token);
+        let mut index = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(token) = index.by_monitor.remove(&monitor) {
+            index.by_token.remove(&token);
         }
     }
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_leads_to_its_monitor_until_that_is_gone_and_is_never_shown() {
+    fn a_token_finds_its_monitor_until_removed_and_is_not_in_debug_output() {
         let tokens = HeartbeatTokens::default();
         tokens.put(&heartbeat(1, "secret"));
         tokens.put(&heartbeat(2, "other"));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn pings_of_a_second_are_refused_beyond_the_bound_also_after_an_edit() {
+    fn pings_beyond_the_limit_per_second_are_refused_even_after_an_edit() {
         let tokens = HeartbeatTokens::default();
         tokens.put(&heartbeat(1, "secret"));
         let at = |millis: i64| Timestamp::from_millis(1_800_000_000_000 + millis);

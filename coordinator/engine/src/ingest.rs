@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    fn seen(started: i64, ended: i64) -> Observation {
+    fn observation(started: i64, ended: i64) -> Observation {
         Observation {
             revision: 1,
             region: Region::Asia,
@@ -54,15 +54,15 @@ mod tests {
     #[test]
     fn a_start_in_the_future_becomes_now_and_keeps_its_length() {
         let now = Timestamp::from_millis(100 * DAY);
-        let mended = admit(seen(101 * DAY, 101 * DAY + 40), now).unwrap();
-        assert_eq!((mended.started, mended.ended), (now, now + 40));
+        let admitted = admit(observation(101 * DAY, 101 * DAY + 40), now).unwrap();
+        assert_eq!((admitted.started, admitted.ended), (now, now + 40));
     }
 
     #[test]
-    fn an_end_before_the_start_is_mended_and_a_forgotten_age_dropped() {
+    fn an_end_before_the_start_is_corrected_and_an_old_observation_dropped() {
         let now = Timestamp::from_millis(100 * DAY);
-        let mended = admit(seen(100 * DAY - 50, 100 * DAY - 90), now).unwrap();
-        assert_eq!(mended.ended, mended.started);
-        assert_eq!(admit(seen(69 * DAY, 69 * DAY), now), Err(DropReason::TooOld));
+        let admitted = admit(observation(100 * DAY - 50, 100 * DAY - 90), now).unwrap();
+        assert_eq!(admitted.ended, admitted.started);
+        assert_eq!(admit(observation(69 * DAY, 69 * DAY), now), Err(DropReason::TooOld));
     }
 }

@@ -62,7 +62,7 @@ pub enum Arrival {
         /// Number of the request.
         number: u32,
         /// The response.
-        answer: ProbeResponse,
+        response: ProbeResponse,
     },
     /// The connected vantages have changed.
     MeshChanged(Arc<Mesh>),
@@ -170,7 +170,7 @@ pub struct MachineCopyQuery {
     pub reply: oneshot::Sender<Option<MachineCopy>>,
 }
 
-/// Copy of a machine at one moment, with what its rules depend on. The driver only copies; the caller computes.
+/// Copy of a machine at one point in time, with what its rules depend on. The driver only copies; the caller computes.
 #[derive(Debug, Clone)]
 pub struct MachineCopy {
     /// Time of the copy.

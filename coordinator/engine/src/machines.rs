@@ -48,7 +48,7 @@ pub struct Machines {
     entries: Vec<Option<Box<MachineEntry>>>,
     slots: BTreeMap<MonitorId, u32>,
     timetable: BTreeSet<(Timestamp, u32)>,
-    schedules: MonitorSchedule,
+    schedule: MonitorSchedule,
     /// Accounts whose monitors are in the schedule.
     accounts: ScheduledAccounts,
     outputs: Vec<MachineOutput>,
@@ -87,7 +87,7 @@ impl Machines {
     pub fn copy(&self, monitor: MonitorId, mesh: &Mesh, now: Timestamp) -> Option<MachineCopy> {
         let slot = *self.slots.get(&monitor)?;
         let machine = self.get(slot)?.machine.clone();
-        Some(MachineCopy { at: now, machine, mesh: mesh.clone(), scheduled: self.schedules.get(slot).cloned() })
+        Some(MachineCopy { at: now, machine, mesh: mesh.clone(), scheduled: self.schedule.get(slot).cloned() })
     }
 
     /// Returns a machine's persistent state, with its monitor.
@@ -98,57 +98,57 @@ impl Machines {
 
     /// Returns the schedule that agents are to run.
     pub fn schedule(&self) -> &MonitorSchedule {
-        &self.schedules
+        &self.schedule
     }
 
     /// Restores a machine from storage.
     pub fn restore(
         &mut self,
         monitor: &Monitor,
-        watch: EffectiveSettings,
+        settings: EffectiveSettings,
         state: MachineState,
         away_since: Timestamp,
         cx: &mut Cx<'_>,
     ) {
         let check = Arc::new(monitor.check.clone());
         let machine = self.create(monitor.slot, monitor.page, &check, cx, |step| {
-            MonitorMachine::restore(watch, state, away_since, step)
+            MonitorMachine::restore(settings, state, away_since, step)
         });
         self.insert(monitor, check, machine, cx);
     }
 
     /// Replays a finished round from the journal.
     pub fn replay(&mut self, reading: &Reading) {
-        if let Some(kept) = self.get_mut(reading.slot) {
-            kept.machine.replay(reading);
+        if let Some(entry) = self.get_mut(reading.slot) {
+            entry.machine.replay(reading);
         }
     }
 
     /// Adds a monitor or applies an edit. An edit of a page names all of its monitors; most of them are unchanged.
-    pub fn upsert(&mut self, monitor: &Monitor, watch: EffectiveSettings, cx: &mut Cx<'_>) {
-        if let Some(kept) = self.get_mut(monitor.slot) {
-            let is_other_check = kept.check.as_ref() != &monitor.check;
-            if !is_other_check && kept.machine.settings() == &watch {
+    pub fn upsert(&mut self, monitor: &Monitor, settings: EffectiveSettings, cx: &mut Cx<'_>) {
+        if let Some(entry) = self.get_mut(monitor.slot) {
+            let is_other_check = entry.check.as_ref() != &monitor.check;
+            if !is_other_check && entry.machine.settings() == &settings {
                 return;
             }
             if is_other_check {
-                kept.check = Arc::new(monitor.check.clone());
-                kept.host = host_hash(&monitor.check);
-                kept.spread = assign::phase_hash(monitor.id, &monitor.check);
+                entry.check = Arc::new(monitor.check.clone());
+                entry.host = host_hash(&monitor.check);
+                entry.spread = assign::phase_hash(monitor.id, &monitor.check);
             }
-            self.advance(monitor.slot, cx, |machine, step| machine.handle_edit(watch, step));
+            self.advance(monitor.slot, cx, |machine, step| machine.handle_edit(settings, step));
             self.reschedule(monitor.slot);
             return;
         }
         let check = Arc::new(monitor.check.clone());
-        let machine = self.create(monitor.slot, monitor.page, &check, cx, |step| MonitorMachine::new(watch, step));
+        let machine = self.create(monitor.slot, monitor.page, &check, cx, |step| MonitorMachine::new(settings, step));
         self.insert(monitor, check, machine, cx);
     }
 
     /// Sets whether a maintenance window covers the monitor now.
     pub(crate) fn set_covered(&mut self, monitor: MonitorId, covered: bool, cx: &mut Cx<'_>) {
         let Some(slot) = self.slots.get(&monitor).copied() else { return };
-        if self.get(slot).is_some_and(|kept| kept.machine.is_covered() != covered) {
+        if self.get(slot).is_some_and(|entry| entry.machine.is_covered() != covered) {
             self.advance(slot, cx, |machine, step| machine.handle_window(covered, step));
         }
     }
@@ -156,28 +156,28 @@ impl Machines {
     /// Removes a monitor and returns its slot.
     pub fn remove(&mut self, monitor: MonitorId) -> Option<u32> {
         let slot = self.slots.remove(&monitor)?;
-        let kept = usize::try_from(slot).ok().and_then(|index| self.entries.get_mut(index)).and_then(Option::take);
-        self.recount(kept.as_ref().map(|kept| kept.machine.status()), None);
-        self.accounts.recount(self.schedules.get(slot).map(|it| it.account), None);
-        self.schedules.remove(slot);
-        if let Some(at) = kept.and_then(|kept| kept.timer) {
+        let entry = usize::try_from(slot).ok().and_then(|index| self.entries.get_mut(index)).and_then(Option::take);
+        self.recount(entry.as_ref().map(|entry| entry.machine.status()), None);
+        self.accounts.recount(self.schedule.get(slot).map(|it| it.account), None);
+        self.schedule.remove(slot);
+        if let Some(at) = entry.and_then(|entry| entry.timer) {
             self.timetable.remove(&(at, slot));
         }
         Some(slot)
     }
 
     /// Returns all monitors except these.
-    pub fn except(&self, but: &BTreeSet<MonitorId>) -> Vec<MonitorId> {
-        self.slots.keys().filter(|monitor| !but.contains(monitor)).copied().collect()
+    pub fn except(&self, excluded: &BTreeSet<MonitorId>) -> Vec<MonitorId> {
+        self.slots.keys().filter(|monitor| !excluded.contains(monitor)).copied().collect()
     }
 
     /// Handles an observation of a scheduled round.
     pub fn observe(&mut self, slot: u32, observation: Observation, cx: &mut Cx<'_>) -> Result<(), ingest::DropReason> {
         let observation = ingest::admit(observation, cx.now)?;
-        let kept = self.get_mut(slot).ok_or(ingest::DropReason::UnknownMonitor)?;
-        if let Some(finished) = kept.machine.handle_plain_pass(&observation, cx.now) {
-            cx.pending.readings.push(reading(slot, &finished, kept.spread, kept.machine.settings(), cx.mesh));
-            if kept.machine.take_changed() {
+        let entry = self.get_mut(slot).ok_or(ingest::DropReason::UnknownMonitor)?;
+        if let Some(finished) = entry.machine.handle_plain_pass(&observation, cx.now) {
+            cx.pending.readings.push(reading(slot, &finished, entry.spread, entry.machine.settings(), cx.mesh));
+            if entry.machine.take_changed() {
                 cx.pending.changed.insert(slot);
             }
             return Ok(());
@@ -187,26 +187,27 @@ impl Machines {
     }
 
     /// Compares an observation of a quarantined vantage with the results of the others; see [`MachineView::agrees`].
-    pub fn agrees(&self, slot: u32, seen: &Observation, (mesh, now): (&Mesh, Timestamp)) -> Option<bool> {
-        self.get(slot)?.machine.view(mesh, now).agrees(seen, mesh)
+    pub fn agrees(&self, slot: u32, observation: &Observation, (mesh, now): (&Mesh, Timestamp)) -> Option<bool> {
+        self.get(slot)?.machine.view(mesh, now).agrees(observation, mesh)
     }
 
     /// Handles a response to a probe request.
-    pub(crate) fn probe_response(&mut self, slot: u32, number: u32, answer: ProbeResponse, cx: &mut Cx<'_>) {
-        self.advance(slot, cx, |machine, step| machine.handle_response(number, answer, step));
+    pub(crate) fn probe_response(&mut self, slot: u32, number: u32, response: ProbeResponse, cx: &mut Cx<'_>) {
+        self.advance(slot, cx, |machine, step| machine.handle_response(number, response, step));
     }
 
     /// Handles a heartbeat's ping. Returns the operation that stores it; `None` if the monitor is not known (yet).
     pub fn ping(&mut self, ping: &mut IncomingPing, cx: &mut Cx<'_>) -> Option<Op> {
         let (monitor, slot) = (ping.heartbeat.monitor, ping.heartbeat.slot);
-        self.get(slot).filter(|kept| kept.machine.settings().monitor == monitor)?;
-        let mut heard = None;
+        self.get(slot).filter(|entry| entry.machine.settings().monitor == monitor)?;
+        let mut recorded = None;
         self.advance(slot, cx, |machine, step| {
-            heard = machine.handle_ping(ping.ping.kind, ping.ping.run, step);
-            heard = heard.map(|heard| machine.apply_reported_duration(ping.ping.kind, ping.ping.run_ms, heard));
+            recorded = machine.handle_ping(ping.ping.kind, ping.ping.run, step);
+            recorded =
+                recorded.map(|recorded| machine.apply_reported_duration(ping.ping.kind, ping.ping.run_ms, recorded));
         });
-        let heard = heard?;
-        (ping.ping.number, ping.ping.at, ping.ping.run_ms) = (heard.number, cx.now, heard.run_ms);
+        let recorded = recorded?;
+        (ping.ping.number, ping.ping.at, ping.ping.run_ms) = (recorded.number, cx.now, recorded.run_ms);
         Some(Op::PutPing(monitor, Box::new(ping.ping.clone())))
     }
 
@@ -235,37 +236,42 @@ impl Machines {
         }
     }
 
-    /// Fires passed deadlines, as many as one commit may hold; the others are next.
+    /// Fires passed deadlines, up to the limit of changed machines per commit; the rest fire after that commit.
     pub(crate) fn fire_deadlines(&mut self, cx: &mut Cx<'_>) {
         let due = |first: Option<&(Timestamp, u32)>, now| first.copied().filter(|(at, _)| *at <= now);
         while cx.pending.changed.len() < MAX_CHANGED_PER_COMMIT
             && let Some((at, slot)) = due(self.timetable.first(), cx.now)
         {
             self.timetable.remove(&(at, slot));
-            if let Some(kept) = self.get_mut(slot) {
-                kept.timer = None;
+            if let Some(entry) = self.get_mut(slot) {
+                entry.timer = None;
                 self.advance(slot, cx, MonitorMachine::handle_timeout);
             }
         }
     }
 
-    fn advance(&mut self, slot: u32, cx: &mut Cx<'_>, act: impl FnOnce(&mut MonitorMachine, &mut MachineStep<'_>)) {
+    fn advance(
+        &mut self,
+        slot: u32,
+        cx: &mut Cx<'_>,
+        transition: impl FnOnce(&mut MonitorMachine, &mut MachineStep<'_>),
+    ) {
         let mut outputs = std::mem::take(&mut self.outputs);
-        let Some(kept) = self.get_mut(slot) else { return };
-        let before = kept.machine.status();
-        act(&mut kept.machine, &mut MachineStep { now: cx.now, mesh: cx.mesh, out: &mut outputs });
-        let after = kept.machine.status();
-        collect_outputs(&mut outputs, slot, kept.page, &kept.check, kept.machine.settings(), cx);
+        let Some(entry) = self.get_mut(slot) else { return };
+        let previous_status = entry.machine.status();
+        transition(&mut entry.machine, &mut MachineStep { now: cx.now, mesh: cx.mesh, out: &mut outputs });
+        let new_status = entry.machine.status();
+        collect_outputs(&mut outputs, slot, entry.page, &entry.check, entry.machine.settings(), cx);
         self.outputs = outputs;
-        if before != after {
-            self.recount(Some(before), Some(after));
+        if previous_status != new_status {
+            self.recount(Some(previous_status), Some(new_status));
         }
         self.update_deadline(slot, cx);
     }
 
     /// Counts a machine that left a status, or reached one, or both.
-    fn recount(&mut self, left: Option<MonitorStatus>, reached: Option<MonitorStatus>) {
-        for (status, change) in left.map(|left| (left, -1)).into_iter().chain(reached.map(|it| (it, 1))) {
+    fn recount(&mut self, from: Option<MonitorStatus>, to: Option<MonitorStatus>) {
+        for (status, change) in from.map(|from| (from, -1)).into_iter().chain(to.map(|it| (it, 1))) {
             if let Some(count) = self.by_status.get_mut(status as usize) {
                 *count = count.saturating_add_signed(change);
             }
@@ -278,10 +284,10 @@ impl Machines {
         page: PageId,
         check: &Arc<Check>,
         cx: &mut Cx<'_>,
-        make: impl FnOnce(&mut MachineStep<'_>) -> MonitorMachine,
+        create_machine: impl FnOnce(&mut MachineStep<'_>) -> MonitorMachine,
     ) -> MonitorMachine {
         let mut outputs = std::mem::take(&mut self.outputs);
-        let machine = make(&mut MachineStep { now: cx.now, mesh: cx.mesh, out: &mut outputs });
+        let machine = create_machine(&mut MachineStep { now: cx.now, mesh: cx.mesh, out: &mut outputs });
         collect_outputs(&mut outputs, slot, page, check, machine.settings(), cx);
         self.outputs = outputs;
         machine
@@ -292,11 +298,11 @@ impl Machines {
         if self.entries.len() <= index {
             self.entries.resize_with(index + 1, || None);
         }
-        if let Some(place) = self.entries.get_mut(index) {
+        if let Some(entry) = self.entries.get_mut(index) {
             let host = host_hash(&monitor.check);
             let spread = assign::phase_hash(monitor.id, &monitor.check);
             let status = machine.status();
-            *place = Some(Box::new(MachineEntry { machine, page: monitor.page, check, host, spread, timer: None }));
+            *entry = Some(Box::new(MachineEntry { machine, page: monitor.page, check, host, spread, timer: None }));
             self.slots.insert(monitor.id, monitor.slot);
             self.recount(None, Some(status));
             self.reschedule(monitor.slot);
@@ -305,33 +311,33 @@ impl Machines {
     }
 
     fn reschedule(&mut self, slot: u32) {
-        let kept = self.get(slot);
-        let before = self.schedules.get(slot).map(|it| it.account);
-        match kept.and_then(|kept| ScheduledMonitor::new(kept.machine.settings(), slot, &kept.check)) {
-            Some(scheduled) => self.schedules.put(scheduled),
-            None => self.schedules.remove(slot),
+        let entry = self.get(slot);
+        let previous_account = self.schedule.get(slot).map(|it| it.account);
+        match entry.and_then(|entry| ScheduledMonitor::new(entry.machine.settings(), slot, &entry.check)) {
+            Some(scheduled) => self.schedule.put(scheduled),
+            None => self.schedule.remove(slot),
         };
-        self.accounts.recount(before, self.schedules.get(slot).map(|it| it.account));
+        self.accounts.recount(previous_account, self.schedule.get(slot).map(|it| it.account));
     }
 
     /// Records that the machine changed, and its next deadline. If that moved later, the earlier timetable entry stays
     /// and fires early.
     fn update_deadline(&mut self, slot: u32, cx: &mut Cx<'_>) {
         let index = slot as usize;
-        let Some(kept) = self.entries.get_mut(index).and_then(Option::as_mut) else { return };
-        if kept.machine.take_changed() {
+        let Some(entry) = self.entries.get_mut(index).and_then(Option::as_mut) else { return };
+        if entry.machine.take_changed() {
             cx.pending.changed.insert(slot);
         }
-        let wanted = kept.machine.poll_timeout();
-        let stands = kept.timer.is_some_and(|noted| wanted.is_some_and(|wanted| noted <= wanted));
-        if stands || kept.timer == wanted {
+        let deadline = entry.machine.poll_timeout();
+        let fires_in_time = entry.timer.is_some_and(|timer| deadline.is_some_and(|deadline| timer <= deadline));
+        if fires_in_time || entry.timer == deadline {
             return;
         }
-        if let Some(noted) = std::mem::replace(&mut kept.timer, wanted) {
-            self.timetable.remove(&(noted, slot));
+        if let Some(timer) = std::mem::replace(&mut entry.timer, deadline) {
+            self.timetable.remove(&(timer, slot));
         }
-        if let Some(wanted) = wanted {
-            self.timetable.insert((wanted, slot));
+        if let Some(deadline) = deadline {
+            self.timetable.insert((deadline, slot));
         }
     }
 
@@ -360,25 +366,25 @@ fn collect_outputs(
     slot: u32,
     page: PageId,
     check: &Arc<Check>,
-    watch: &EffectiveSettings,
+    settings: &EffectiveSettings,
     cx: &mut Cx<'_>,
 ) {
     for output in outputs.drain(..) {
         match output {
-            MachineOutput::Probe(ask) => cx.pending.probes.push(ProbeDispatch {
+            MachineOutput::Probe(request) => cx.pending.probes.push(ProbeDispatch {
                 slot,
-                monitor: watch.monitor,
-                account: watch.account,
-                revision: watch.revision,
+                monitor: settings.monitor,
+                account: settings.account,
+                revision: settings.revision,
                 check: Arc::clone(check),
-                request: ask,
+                request,
             }),
             MachineOutput::Reading(finished) => {
-                let spread = assign::phase_hash(watch.monitor, check);
-                cx.pending.readings.push(reading(slot, &finished, spread, watch, cx.mesh));
+                let spread = assign::phase_hash(settings.monitor, check);
+                cx.pending.readings.push(reading(slot, &finished, spread, settings, cx.mesh));
             }
-            MachineOutput::Event(what) => {
-                let event = Event { at: cx.now, page: Some(page), monitor: Some(watch.monitor), kind: *what };
+            MachineOutput::Event(kind) => {
+                let event = Event { at: cx.now, page: Some(page), monitor: Some(settings.monitor), kind: *kind };
                 cx.pending.events.push(event);
             }
         }

@@ -76,78 +76,80 @@ impl fmt::Display for MeshProblem {
 
 /// Returns every problem of the mesh.
 pub(crate) fn find_problems(mesh: &Mesh, confirmation: ConfirmationPolicy) -> BTreeSet<MeshProblem> {
-    let mut told = BTreeSet::new();
+    let mut problems = BTreeSet::new();
     let is_connected = |region: Option<Region>| {
-        mesh.vantages().iter().any(|place| place.connected && region.is_none_or(|region| place.region == region))
+        mesh.vantages().iter().any(|vantage| vantage.connected && region.is_none_or(|region| vantage.region == region))
     };
     if mesh.available().next().is_none() {
-        told.insert(if is_connected(None) { MeshProblem::AllQuarantined } else { MeshProblem::NoneConnected });
-        return told;
+        problems.insert(if is_connected(None) { MeshProblem::AllQuarantined } else { MeshProblem::NoneConnected });
+        return problems;
     }
     if mesh.has_one_network() {
-        told.insert(match confirmation {
+        problems.insert(match confirmation {
             ConfirmationPolicy::OtherNetwork => MeshProblem::NoConfirmation,
             ConfirmationPolicy::Repeat => MeshProblem::RepeatOnly,
         });
-        return told;
+        return problems;
     }
-    let networks: BTreeSet<NetworkNo> = mesh.confirmers().map(|place| place.network).collect();
+    let networks: BTreeSet<NetworkNo> = mesh.confirmers().map(|vantage| vantage.network).collect();
     if networks.len() == 2 {
-        told.insert(MeshProblem::TwoNetworks);
+        problems.insert(MeshProblem::TwoNetworks);
     }
     for region in mesh.enrolled_regions().iter() {
         let networks: BTreeSet<NetworkNo> =
-            mesh.confirmers().filter(|place| place.region == region).map(|place| place.network).collect();
+            mesh.confirmers().filter(|vantage| vantage.region == region).map(|vantage| vantage.network).collect();
         match networks.len() {
-            0 if mesh.available_regions().contains(region) => told.insert(MeshProblem::OneNetwork(region)),
-            0 if is_connected(Some(region)) => told.insert(MeshProblem::RegionQuarantined(region)),
-            0 => told.insert(MeshProblem::RegionDisconnected(region)),
-            1 => told.insert(MeshProblem::OneNetwork(region)),
+            0 if mesh.available_regions().contains(region) => problems.insert(MeshProblem::OneNetwork(region)),
+            0 if is_connected(Some(region)) => problems.insert(MeshProblem::RegionQuarantined(region)),
+            0 => problems.insert(MeshProblem::RegionDisconnected(region)),
+            1 => problems.insert(MeshProblem::OneNetwork(region)),
             _ => continue,
         };
     }
-    told
+    problems
 }
 
 /// Converts the problems to operator alerts, each with whether it holds now. An alert that another one covers is left
 /// out: where no vantage is connected, the number of networks is unknown.
-pub fn to_operator_alerts(told: &BTreeSet<MeshProblem>) -> Vec<(OperatorProblem, bool)> {
-    let nobody = told.contains(&MeshProblem::NoneConnected);
-    let all_quarantined = told.contains(&MeshProblem::AllQuarantined);
-    let mut matters = vec![
-        (OperatorProblem::NoAgentConnected(None), nobody),
+pub fn to_operator_alerts(problems: &BTreeSet<MeshProblem>) -> Vec<(OperatorProblem, bool)> {
+    let none_connected = problems.contains(&MeshProblem::NoneConnected);
+    let all_quarantined = problems.contains(&MeshProblem::AllQuarantined);
+    let mut alerts = vec![
+        (OperatorProblem::NoAgentConnected(None), none_connected),
         (OperatorProblem::AllQuarantined(None), all_quarantined),
-        (OperatorProblem::NameResolutionFails, told.contains(&MeshProblem::DnsFailing)),
+        (OperatorProblem::NameResolutionFails, problems.contains(&MeshProblem::DnsFailing)),
     ];
-    if nobody || all_quarantined {
-        return matters;
+    if none_connected || all_quarantined {
+        return alerts;
     }
-    let one_network = told.contains(&MeshProblem::NoConfirmation) || told.contains(&MeshProblem::RepeatOnly);
-    matters.push((OperatorProblem::SingleNetwork(None), one_network));
+    let one_network = problems.contains(&MeshProblem::NoConfirmation) || problems.contains(&MeshProblem::RepeatOnly);
+    alerts.push((OperatorProblem::SingleNetwork(None), one_network));
     if one_network {
-        return matters;
+        return alerts;
     }
-    matters.push((OperatorProblem::OnlyTwoNetworks, told.contains(&MeshProblem::TwoNetworks)));
+    alerts.push((OperatorProblem::OnlyTwoNetworks, problems.contains(&MeshProblem::TwoNetworks)));
     for region in Region::ALL {
-        let nobody = told.contains(&MeshProblem::RegionDisconnected(region));
-        let quarantined = told.contains(&MeshProblem::RegionQuarantined(region));
-        matters.push((OperatorProblem::NoAgentConnected(Some(region)), nobody));
-        matters.push((OperatorProblem::AllQuarantined(Some(region)), quarantined));
-        if !nobody && !quarantined {
-            matters
-                .push((OperatorProblem::SingleNetwork(Some(region)), told.contains(&MeshProblem::OneNetwork(region))));
+        let none_connected = problems.contains(&MeshProblem::RegionDisconnected(region));
+        let quarantined = problems.contains(&MeshProblem::RegionQuarantined(region));
+        alerts.push((OperatorProblem::NoAgentConnected(Some(region)), none_connected));
+        alerts.push((OperatorProblem::AllQuarantined(Some(region)), quarantined));
+        if !none_connected && !quarantined {
+            alerts.push((
+                OperatorProblem::SingleNetwork(Some(region)),
+                problems.contains(&MeshProblem::OneNetwork(region)),
+            ));
         }
     }
-    matters
+    alerts
 }
 
 /// Logs new and resolved problems.
-pub(crate) fn log_changes(before: &BTreeSet<MeshProblem>, now: &BTreeSet<MeshProblem>) {
-    for notice in now.difference(before) {
-        tracing::warn!(target: MESH_PROBLEMS_LOG_TARGET, "{notice}");
+pub(crate) fn log_changes(previous: &BTreeSet<MeshProblem>, current: &BTreeSet<MeshProblem>) {
+    for problem in current.difference(previous) {
+        tracing::warn!(target: MESH_PROBLEMS_LOG_TARGET, "{problem}");
     }
-    for notice in before.difference(now) {
-        tracing::info!(target: MESH_PROBLEMS_LOG_TARGET, "resolved: {notice}");
+    for problem in previous.difference(current) {
+        tracing::info!(target: MESH_PROBLEMS_LOG_TARGET, "resolved: {problem}");
     }
 }
 
@@ -158,8 +160,8 @@ mod tests {
     use super::*;
 
     /// Builds a mesh of vantages by region, network, and whether they are connected.
-    fn mesh(places: &[(Region, u16, bool)]) -> Mesh {
-        Mesh::new((0..).zip(places).map(|(no, &(region, network, connected))| Vantage {
+    fn mesh(vantages: &[(Region, u16, bool)]) -> Mesh {
+        Mesh::new((0..).zip(vantages).map(|(no, &(region, network, connected))| Vantage {
             no: VantageNo(no),
             region,
             network: NetworkNo(network),
@@ -170,45 +172,47 @@ mod tests {
     }
 
     #[test]
-    fn one_network_can_confirm_nothing_and_the_operator_is_told() {
+    fn a_mesh_of_one_network_reports_that_it_cannot_confirm() {
         let one = mesh(&[(Region::Asia, 1, true), (Region::Europe, 1, true)]);
         assert_eq!(find_problems(&one, ConfirmationPolicy::OtherNetwork), [MeshProblem::NoConfirmation].into());
         assert_eq!(find_problems(&one, ConfirmationPolicy::Repeat), [MeshProblem::RepeatOnly].into());
     }
 
     #[test]
-    fn one_network_that_works_of_two_is_one_matter_and_not_one_a_region() {
-        let places = Region::ALL.into_iter().flat_map(|region| [(region, 1, true), (region, 2, true)]);
-        let whole = mesh(&places.collect::<Vec<_>>());
-        assert_eq!(find_problems(&whole, ConfirmationPolicy::OtherNetwork), [MeshProblem::TwoNetworks].into());
-        let broken: [fn(&mut Vantage); 3] =
-            [|place| place.connected = false, |place| place.quarantined = true, |place| place.unfit = true];
-        for breaks in broken {
-            let places = whole.vantages().iter().map(|place| {
-                let mut place = *place;
-                if place.network == NetworkNo(2) {
-                    breaks(&mut place);
+    fn one_working_network_of_two_is_one_problem_not_one_per_region() {
+        let vantages = Region::ALL.into_iter().flat_map(|region| [(region, 1, true), (region, 2, true)]);
+        let two_networks = mesh(&vantages.collect::<Vec<_>>());
+        assert_eq!(find_problems(&two_networks, ConfirmationPolicy::OtherNetwork), [MeshProblem::TwoNetworks].into());
+        let breakages: [fn(&mut Vantage); 3] =
+            [|vantage| vantage.connected = false, |vantage| vantage.quarantined = true, |vantage| vantage.unfit = true];
+        for break_vantage in breakages {
+            let vantages = two_networks.vantages().iter().map(|vantage| {
+                let mut vantage = *vantage;
+                if vantage.network == NetworkNo(2) {
+                    break_vantage(&mut vantage);
                 }
-                place
+                vantage
             });
-            let told = find_problems(&Mesh::new(places), ConfirmationPolicy::OtherNetwork);
-            assert_eq!(told, [MeshProblem::NoConfirmation].into());
-            let holding = to_operator_alerts(&told).into_iter().filter(|(_, holds)| *holds);
-            assert_eq!(holding.collect::<Vec<_>>(), [(OperatorProblem::SingleNetwork(None), true)]);
+            let problems = find_problems(&Mesh::new(vantages), ConfirmationPolicy::OtherNetwork);
+            assert_eq!(problems, [MeshProblem::NoConfirmation].into());
+            let active = to_operator_alerts(&problems).into_iter().filter(|(_, holds)| *holds);
+            assert_eq!(active.collect::<Vec<_>>(), [(OperatorProblem::SingleNetwork(None), true)]);
         }
     }
 
     #[test]
-    fn two_networks_that_decide_no_dispute_are_told_and_three_are_not() {
-        let told = |networks: &[u16]| {
-            let places: Vec<_> = networks.iter().map(|network| (Region::Asia, *network, true)).collect();
-            find_problems(&mesh(&places), ConfirmationPolicy::OtherNetwork).contains(&MeshProblem::TwoNetworks)
+    fn two_networks_are_reported_and_three_are_not() {
+        let reports_two_networks = |networks: &[u16]| {
+            let vantages: Vec<_> = networks.iter().map(|network| (Region::Asia, *network, true)).collect();
+            find_problems(&mesh(&vantages), ConfirmationPolicy::OtherNetwork).contains(&MeshProblem::TwoNetworks)
         };
-        assert!(told(&[1, 2, 2]) && !told(&[1, 2, 3]) && !told(&[1, 1]));
+        assert!(
+            reports_two_networks(&[1, 2, 2]) && !reports_two_networks(&[1, 2, 3]) && !reports_two_networks(&[1, 1])
+        );
     }
 
     #[test]
-    fn a_region_with_one_network_or_nobody_is_named() {
+    fn a_region_with_one_network_or_no_connected_vantage_is_named() {
         let two = mesh(&[(Region::Asia, 1, true), (Region::Europe, 2, true), (Region::Africa, 2, false)]);
         let expected = [
             MeshProblem::TwoNetworks,
@@ -220,29 +224,29 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_agent_is_one_matter_whatever_it_was_part_of() {
+    fn a_disconnected_agent_raises_one_alert() {
         let region = Region::Asia;
-        let holding = |places: &[(Region, u16, bool)]| -> Vec<OperatorProblem> {
-            let matters = to_operator_alerts(&find_problems(&mesh(places), ConfirmationPolicy::OtherNetwork));
-            let holding = matters.into_iter().filter(|(_, holds)| *holds).map(|(matter, _)| matter);
+        let active_alerts = |vantages: &[(Region, u16, bool)]| -> Vec<OperatorProblem> {
+            let alerts = to_operator_alerts(&find_problems(&mesh(vantages), ConfirmationPolicy::OtherNetwork));
+            let active = alerts.into_iter().filter(|(_, holds)| *holds).map(|(alert, _)| alert);
             // With two networks, undecided contradictions are an alert of their own.
-            holding.filter(|matter| *matter != OperatorProblem::OnlyTwoNetworks).collect()
+            active.filter(|alert| *alert != OperatorProblem::OnlyTwoNetworks).collect()
         };
         let europe = [(Region::Europe, 1, true), (Region::Europe, 2, true)];
         let with = |asia: &[bool]| {
             let asia = (1..).zip(asia).map(|(network, connected)| (region, network, *connected));
             europe.into_iter().chain(asia).collect::<Vec<_>>()
         };
-        assert_eq!(holding(&with(&[true, true])), []);
-        assert_eq!(holding(&with(&[true, false])), [OperatorProblem::SingleNetwork(Some(region))]);
-        assert_eq!(holding(&with(&[false, false])), [OperatorProblem::NoAgentConnected(Some(region))]);
-        assert_eq!(holding(&[(region, 1, false)]), [OperatorProblem::NoAgentConnected(None)]);
-        assert_eq!(holding(&[(region, 1, true), (region, 1, false)]), [OperatorProblem::SingleNetwork(None)]);
+        assert_eq!(active_alerts(&with(&[true, true])), []);
+        assert_eq!(active_alerts(&with(&[true, false])), [OperatorProblem::SingleNetwork(Some(region))]);
+        assert_eq!(active_alerts(&with(&[false, false])), [OperatorProblem::NoAgentConnected(Some(region))]);
+        assert_eq!(active_alerts(&[(region, 1, false)]), [OperatorProblem::NoAgentConnected(None)]);
+        assert_eq!(active_alerts(&[(region, 1, true), (region, 1, false)]), [OperatorProblem::SingleNetwork(None)]);
     }
 
     #[test]
-    fn agents_in_quarantine_are_connected_and_the_operator_is_told_so() {
-        let place = |no, region, network, connected, quarantined| Vantage {
+    fn quarantined_agents_are_reported_as_such_not_as_disconnected() {
+        let vantage = |no, region, network, connected, quarantined| Vantage {
             no: VantageNo(no),
             region,
             network: NetworkNo(network),
@@ -250,23 +254,29 @@ mod tests {
             quarantined,
             unfit: false,
         };
-        let told = |places: &[Vantage]| {
-            let told = find_problems(&Mesh::new(places.iter().copied()), ConfirmationPolicy::OtherNetwork);
-            let holding = to_operator_alerts(&told).into_iter().filter(|(_, holds)| *holds).map(|(matter, _)| matter);
-            let holding = holding.filter(|matter| *matter != OperatorProblem::OnlyTwoNetworks);
-            (told, holding.collect::<Vec<_>>())
+        let problems_and_alerts = |vantages: &[Vantage]| {
+            let problems = find_problems(&Mesh::new(vantages.iter().copied()), ConfirmationPolicy::OtherNetwork);
+            let active = to_operator_alerts(&problems).into_iter().filter(|(_, holds)| *holds).map(|(alert, _)| alert);
+            let active = active.filter(|alert| *alert != OperatorProblem::OnlyTwoNetworks);
+            (problems, active.collect::<Vec<_>>())
         };
-        let europe = [place(1, Region::Europe, 1, true, false), place(2, Region::Europe, 2, true, false)];
-        let asia = place(3, Region::Asia, 1, true, true);
-        let (notice, matter) = told(&[europe[0], europe[1], asia]);
-        assert_eq!(notice, [MeshProblem::RegionQuarantined(Region::Asia), MeshProblem::TwoNetworks].into());
-        assert_eq!(matter, [OperatorProblem::AllQuarantined(Some(Region::Asia))]);
+        let europe = [vantage(1, Region::Europe, 1, true, false), vantage(2, Region::Europe, 2, true, false)];
+        let asia = vantage(3, Region::Asia, 1, true, true);
+        let (problems, alerts) = problems_and_alerts(&[europe[0], europe[1], asia]);
+        assert_eq!(problems, [MeshProblem::RegionQuarantined(Region::Asia), MeshProblem::TwoNetworks].into());
+        assert_eq!(alerts, [OperatorProblem::AllQuarantined(Some(Region::Asia))]);
         // A disconnected agent among them changes nothing; all agents disconnected is another alert.
-        let away = place(4, Region::Asia, 2, false, false);
-        assert_eq!(told(&[europe[0], europe[1], asia, away]).1, [OperatorProblem::AllQuarantined(Some(Region::Asia))]);
-        assert_eq!(told(&[europe[0], europe[1], away]).1, [OperatorProblem::NoAgentConnected(Some(Region::Asia))]);
+        let disconnected = vantage(4, Region::Asia, 2, false, false);
         assert_eq!(
-            told(&[asia, away]),
+            problems_and_alerts(&[europe[0], europe[1], asia, disconnected]).1,
+            [OperatorProblem::AllQuarantined(Some(Region::Asia))]
+        );
+        assert_eq!(
+            problems_and_alerts(&[europe[0], europe[1], disconnected]).1,
+            [OperatorProblem::NoAgentConnected(Some(Region::Asia))]
+        );
+        assert_eq!(
+            problems_and_alerts(&[asia, disconnected]),
             ([MeshProblem::AllQuarantined].into(), vec![OperatorProblem::AllQuarantined(None)])
         );
     }

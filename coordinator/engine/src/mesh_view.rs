@@ -49,8 +49,8 @@ impl MeshView {
     }
 
     /// Returns true if the vantage's results are not counted now.
-    pub(super) fn is_quarantined(&self, place: VantageNo) -> bool {
-        self.mesh.vantage(place).is_some_and(|place| place.quarantined)
+    pub(super) fn is_quarantined(&self, vantage: VantageNo) -> bool {
+        self.mesh.vantage(vantage).is_some_and(|vantage| vantage.quarantined)
     }
 
     /// Returns the vantages that others contradict.
@@ -66,8 +66,8 @@ impl MeshView {
     }
 
     /// Sets whether nearly all names fail at all vantages, which the operator is notified of.
-    pub(super) fn set_dns_failing(&mut self, names_fail: bool) {
-        self.dns_failing = names_fail;
+    pub(super) fn set_dns_failing(&mut self, is_failing: bool) {
+        self.dns_failing = is_failing;
         self.apply_quarantine();
     }
 
@@ -84,15 +84,15 @@ impl MeshView {
     /// Handles a shadow round of a quarantined vantage, unless it is old.
     pub(super) fn handle_shadow_round(
         &mut self,
-        seen: &Observation,
+        observation: &Observation,
         agrees: bool,
         target: CheckTarget,
         now: Timestamp,
     ) -> Option<QuarantineChange> {
-        if !self.quarantine.counts_shadow_round(seen.vantage, seen.started, now) {
+        if !self.quarantine.counts_shadow_round(observation.vantage, observation.started, now) {
             return None;
         }
-        self.quarantine.apply_shadow_round(seen.vantage, agrees, target, now)
+        self.quarantine.apply_shadow_round(observation.vantage, agrees, target, now)
     }
 
     /// Returns when a vantage may leave quarantine by time alone.
@@ -104,7 +104,7 @@ impl MeshView {
     pub(super) fn release_due(&mut self, now: Timestamp) -> Option<Vec<(VantageNo, QuarantineChange)>> {
         self.next_timeout().filter(|at| now >= *at)?;
         let released = self.quarantine.handle_timeout(now).into_iter();
-        Some(released.map(|place| (place, QuarantineChange::Released)).collect())
+        Some(released.map(|vantage| (vantage, QuarantineChange::Released)).collect())
     }
 
     /// Logs problems that began or ended, once they have lasted.
@@ -123,19 +123,19 @@ impl MeshView {
 
     /// Applies quarantine to the roster. Returns true if regions came or went.
     pub(super) fn apply_quarantine(&mut self) -> bool {
-        let quarantined = |place: &Vantage| place.quarantined || self.quarantine.is_quarantined(place.no);
-        let places = self.roster.vantages().iter();
-        let mesh = Mesh::new(places.map(|place| Vantage { quarantined: quarantined(place), ..*place }));
-        let mut told = mesh_problems::find_problems(&mesh, self.confirmation);
+        let quarantined = |vantage: &Vantage| vantage.quarantined || self.quarantine.is_quarantined(vantage.no);
+        let vantages = self.roster.vantages().iter();
+        let mesh = Mesh::new(vantages.map(|vantage| Vantage { quarantined: quarantined(vantage), ..*vantage }));
+        let mut problems = mesh_problems::find_problems(&mesh, self.confirmation);
         let suspects = self.quarantine.suspected();
-        told.extend((!suspects.spared.is_empty()).then_some(MeshProblem::Contradicted));
-        told.extend(self.dns_failing.then_some(MeshProblem::DnsFailing));
-        self.counters.set_mesh_problems(&told);
+        problems.extend((!suspects.spared.is_empty()).then_some(MeshProblem::Contradicted));
+        problems.extend(self.dns_failing.then_some(MeshProblem::DnsFailing));
+        self.counters.set_mesh_problems(&problems);
         let count = suspects.quarantined.len() as u64;
         self.counters.quarantined.store(count, Ordering::Relaxed);
-        self.problems = told;
-        let before = std::mem::replace(&mut self.mesh, mesh);
-        regions(&before) != regions(&self.mesh)
+        self.problems = problems;
+        let previous_mesh = std::mem::replace(&mut self.mesh, mesh);
+        regions(&previous_mesh) != regions(&self.mesh)
     }
 }
 
@@ -144,11 +144,11 @@ fn regions(mesh: &Mesh) -> (RegionSet, RegionSet) {
 }
 
 /// Builds the event of a vantage that enters or leaves quarantine. The mesh, which knows its name, logs it.
-pub(super) fn quarantine_event(place: VantageNo, turn: QuarantineChange, at: Timestamp) -> Option<Event> {
-    let what = match turn {
-        QuarantineChange::Quarantined(found) => EventKind::QuarantineChanged(place, true, found),
-        QuarantineChange::Released => EventKind::QuarantineChanged(place, false, Contradictions::default()),
+pub(super) fn quarantine_event(vantage: VantageNo, change: QuarantineChange, at: Timestamp) -> Option<Event> {
+    let kind = match change {
+        QuarantineChange::Quarantined(contradictions) => EventKind::QuarantineChanged(vantage, true, contradictions),
+        QuarantineChange::Released => EventKind::QuarantineChanged(vantage, false, Contradictions::default()),
         QuarantineChange::Spared(_) => return None,
     };
-    Some(Event { at, page: None, monitor: None, kind: what })
+    Some(Event { at, page: None, monitor: None, kind })
 }

@@ -62,40 +62,41 @@ pub struct StoredMonitors {
 /// Begins reading the shard's monitors. Blocking: call outside the async runtime.
 pub(crate) fn begin_restore(
     store: &dyn StoreRead,
-    judging: VerdictSettings,
+    verdict_settings: VerdictSettings,
     shard: Shard,
 ) -> Result<RestoreContext, StoreError> {
     let cursor = store.last_event()?;
-    let alive = Timestamp::from_millis(i64::try_from(store.cursor(&shard.cursor_name(ALIVE_CURSOR))?).unwrap_or(0));
+    let last_alive =
+        Timestamp::from_millis(i64::try_from(store.cursor(&shard.cursor_name(ALIVE_CURSOR))?).unwrap_or(0));
     let mut running: BTreeMap<PageId, Vec<MaintenanceWindow>> = BTreeMap::new();
     for incident in store.open_incidents()? {
         let window = MaintenanceWindow::of(&incident.value).filter(|window| window.running);
         running.entry(incident.value.page).or_default().extend(window);
     }
-    Ok(RestoreContext { cursor, verdict_settings: judging, shard, last_alive: alive, running })
+    Ok(RestoreContext { cursor, verdict_settings, shard, last_alive, running })
 }
 
 impl RestoreContext {
     /// Returns the next monitors after that id; `None` at the end. Blocking: call outside the async runtime.
     pub fn next(&self, store: &dyn StoreRead, after: Option<MonitorId>) -> Result<Option<StoredMonitors>, StoreError> {
-        let found = store.monitors_after(after, MONITORS_PER_READ)?;
-        let Some(last) = found.last().map(|monitor| monitor.value.id) else { return Ok(None) };
-        let mut owners: BTreeMap<PageId, Option<Owner>> = BTreeMap::new();
+        let stored = store.monitors_after(after, MONITORS_PER_READ)?;
+        let Some(last) = stored.last().map(|monitor| monitor.value.id) else { return Ok(None) };
+        let mut contexts: BTreeMap<PageId, Option<PageContext>> = BTreeMap::new();
         let mut monitors = Vec::new();
-        for monitor in found.into_iter().map(|monitor| monitor.value) {
+        for monitor in stored.into_iter().map(|monitor| monitor.value) {
             if !self.shard.contains(monitor.slot) {
                 continue;
             }
-            let owner = match owners.entry(monitor.page) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(owner(store, monitor.page)?),
+            let context = match contexts.entry(monitor.page) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => entry.insert(page_context(store, monitor.page)?),
             };
-            let Some(owner) = owner else { continue };
-            let (watch, page) = (owner.effective_settings(&monitor, &self.verdict_settings), owner.page.id);
+            let Some(context) = context else { continue };
+            let (settings, page) = (context.effective_settings(&monitor, &self.verdict_settings), context.page.id);
             let state = store.machine(monitor.id)?.unwrap_or_default();
             let windows = self.running.get(&page);
             let covered = windows.is_some_and(|windows| windows.iter().any(|it| it.covers(monitor.id)));
-            monitors.push((monitor, watch, state, covered));
+            monitors.push((monitor, settings, state, covered));
         }
         Ok(Some(StoredMonitors { last, last_alive: self.last_alive, monitors }))
     }
@@ -109,21 +110,21 @@ impl StoredMonitors {
 
     /// Restores the machines.
     pub fn restore(self, machines: &mut Machines, cx: &mut Cx<'_>) {
-        for (monitor, watch, mut state, covered) in self.monitors {
+        for (monitor, settings, mut state, covered) in self.monitors {
             if state == MachineState::default() {
-                machines.upsert(&monitor, watch, cx);
+                machines.upsert(&monitor, settings, cx);
             } else {
                 if covered {
                     state.begin_window();
                 }
-                machines.restore(&monitor, watch, state, self.last_alive, cx);
+                machines.restore(&monitor, settings, state, self.last_alive, cx);
             }
             machines.set_covered(monitor.id, covered, cx);
         }
     }
 }
 
-/// Edits in the journal after a cursor, each thing once.
+/// Edits in the journal after a cursor; each monitor appears once.
 #[derive(Debug, Default)]
 pub struct MonitorEdits {
     /// Cursor after the last entry read.
@@ -132,9 +133,9 @@ pub struct MonitorEdits {
     pub changed: Vec<(Monitor, EffectiveSettings)>,
     /// Deleted monitors.
     pub deleted: Vec<MonitorId>,
-    /// Coverage by maintenance windows: of the monitors in `put`, and of those on pages where a window changed.
+    /// Coverage by maintenance windows: of the monitors in `changed`, and of those on pages where a window changed.
     pub covered: BTreeMap<MonitorId, bool>,
-    /// True if the journal was trimmed before it was read: `put` has every monitor, and any other is deleted.
+    /// True if the journal was trimmed before it was read: `changed` has every monitor, and any other is deleted.
     pub is_full_reload: bool,
 }
 
@@ -142,25 +143,25 @@ pub struct MonitorEdits {
 pub(crate) fn read_edits(
     store: &dyn StoreRead,
     cursor: u64,
-    judging: &VerdictSettings,
+    verdict_settings: &VerdictSettings,
     shard: Shard,
 ) -> Result<MonitorEdits, StoreError> {
-    let mut found = MonitorEdits { cursor, ..MonitorEdits::default() };
+    let mut edits = MonitorEdits { cursor, ..MonitorEdits::default() };
     let mut monitors: BTreeSet<MonitorId> = BTreeSet::new();
     let mut pages: BTreeSet<PageId> = BTreeSet::new();
     loop {
         let newest = store.last_event()?;
-        let entries = store.events_after(found.cursor, EVENTS_PER_READ)?;
+        let entries = store.events_after(edits.cursor, EVENTS_PER_READ)?;
         let next = entries.first().map_or(newest.saturating_add(1), |entry| entry.seq);
-        if next > found.cursor.saturating_add(1) {
+        if next > edits.cursor.saturating_add(1) {
             tracing::warn!("the journal was trimmed before the driver read it; reloading every monitor");
-            found.cursor = newest;
-            found.is_full_reload = true;
+            edits.cursor = newest;
+            edits.is_full_reload = true;
             monitors.extend(store.monitors()?.into_iter().map(|monitor| monitor.value.id));
             continue;
         }
         let Some(last) = entries.last() else { break };
-        found.cursor = last.seq;
+        edits.cursor = last.seq;
         for entry in &entries {
             match (&entry.event.kind, entry.event.monitor, entry.event.page) {
                 (EventKind::MonitorEdited(_), Some(monitor), _) => {
@@ -193,28 +194,28 @@ pub(crate) fn read_edits(
     }
     let mut running: BTreeMap<PageId, Vec<MaintenanceWindow>> = BTreeMap::new();
     for id in monitors {
-        match monitor_settings(store, id, judging)? {
-            Some(put) if shard.contains(put.0.slot) => {
-                let windows = running.entry(put.0.page);
+        match monitor_settings(store, id, verdict_settings)? {
+            Some(changed) if shard.contains(changed.0.slot) => {
+                let windows = running.entry(changed.0.page);
                 let windows = match windows {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(unknown) => unknown.insert(running_windows(store, put.0.page)?),
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => entry.insert(running_windows(store, changed.0.page)?),
                 };
-                found.covered.insert(id, windows.iter().any(|window| window.covers(id)));
-                found.changed.push(put);
+                edits.covered.insert(id, windows.iter().any(|window| window.covers(id)));
+                edits.changed.push(changed);
             }
             Some(_) => {}
-            None => found.deleted.push(id),
+            None => edits.deleted.push(id),
         }
     }
     for page in pages {
         let windows = running_windows(store, page)?;
         for monitor in store.monitors_of(page)?.into_iter().filter(|it| shard.contains(it.value.slot)) {
             let id = monitor.value.id;
-            found.covered.insert(id, windows.iter().any(|window| window.covers(id)));
+            edits.covered.insert(id, windows.iter().any(|window| window.covers(id)));
         }
     }
-    Ok(found)
+    Ok(edits)
 }
 
 /// Returns the shard's monitors that a window covers at `now`, even if its start is not recorded yet.
@@ -226,8 +227,8 @@ pub(crate) fn covered_at(store: &dyn StoreRead, now: Timestamp, shard: Shard) ->
             continue;
         };
         let monitors = store.monitors_of(incident.value.page)?.into_iter().map(|monitor| monitor.value);
-        let of_it = monitors.filter(|monitor| shard.contains(monitor.slot) && window.covers(monitor.id));
-        covered.extend(of_it.map(|monitor| monitor.id));
+        let covered_monitors = monitors.filter(|monitor| shard.contains(monitor.slot) && window.covers(monitor.id));
+        covered.extend(covered_monitors.map(|monitor| monitor.id));
     }
     Ok(covered)
 }
@@ -242,32 +243,38 @@ fn running_windows(store: &dyn StoreRead, page: PageId) -> Result<Vec<Maintenanc
 fn monitor_settings(
     store: &dyn StoreRead,
     id: MonitorId,
-    judging: &VerdictSettings,
+    verdict_settings: &VerdictSettings,
 ) -> Result<Option<(Monitor, EffectiveSettings)>, StoreError> {
     let Some(monitor) = store.monitor(id)? else { return Ok(None) };
     let monitor = monitor.value;
-    let Some(owner) = owner(store, monitor.page)? else { return Ok(None) };
-    let watch = owner.effective_settings(&monitor, judging);
-    Ok(Some((monitor, watch)))
+    let Some(context) = page_context(store, monitor.page)? else { return Ok(None) };
+    let settings = context.effective_settings(&monitor, verdict_settings);
+    Ok(Some((monitor, settings)))
 }
 
 /// The page, plan and alert settings that apply to a monitor.
-struct Owner {
+struct PageContext {
     page: Page,
     plan: Plan,
     alert_settings: AlertSettings,
 }
 
-impl Owner {
-    fn effective_settings(&self, monitor: &Monitor, judging: &VerdictSettings) -> EffectiveSettings {
-        let watch = EffectiveSettings::new(monitor, &self.page, self.plan, &judging.plan_limits, judging.confirmation);
-        watch.with_alert_settings(&self.alert_settings)
+impl PageContext {
+    fn effective_settings(&self, monitor: &Monitor, verdict_settings: &VerdictSettings) -> EffectiveSettings {
+        let settings = EffectiveSettings::new(
+            monitor,
+            &self.page,
+            self.plan,
+            &verdict_settings.plan_limits,
+            verdict_settings.confirmation,
+        );
+        settings.with_alert_settings(&self.alert_settings)
     }
 }
 
-fn owner(store: &dyn StoreRead, page: PageId) -> Result<Option<Owner>, StoreError> {
+fn page_context(store: &dyn StoreRead, page: PageId) -> Result<Option<PageContext>, StoreError> {
     let Some(page) = store.page(page)?.map(|page| page.value) else { return Ok(None) };
     let plan = store.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
-    let telling = store.alert_settings(page.id)?.map(|telling| telling.value).unwrap_or_default();
-    Ok(Some(Owner { page, plan, alert_settings: telling }))
+    let alert_settings = store.alert_settings(page.id)?.map(|alert_settings| alert_settings.value).unwrap_or_default();
+    Ok(Some(PageContext { page, plan, alert_settings }))
 }

@@ -44,8 +44,8 @@ impl MonitorSchedule {
 
     /// Returns the monitor with that slot.
     pub fn get(&self, slot: u32) -> Option<&Arc<ScheduledMonitor>> {
-        let (leaf, at) = leaf_index(slot);
-        self.leaves.get(leaf)?.get(at)?.as_ref()
+        let (leaf, index) = leaf_index(slot);
+        self.leaves.get(leaf)?.get(index)?.as_ref()
     }
 
     /// Returns all monitors by slot.
@@ -55,7 +55,7 @@ impl MonitorSchedule {
 
     /// Adds or replaces a monitor. Returns false if it is unchanged.
     pub fn put(&mut self, monitor: ScheduledMonitor) -> bool {
-        if self.get(monitor.slot).is_some_and(|held| **held == monitor) {
+        if self.get(monitor.slot).is_some_and(|entry| **entry == monitor) {
             return false;
         }
         let slot = monitor.slot;
@@ -65,11 +65,11 @@ impl MonitorSchedule {
 
     /// Removes a monitor. Returns false if the slot was empty.
     pub fn remove(&mut self, slot: u32) -> bool {
-        let was_there = self.get(slot).is_some();
-        if was_there {
+        let existed = self.get(slot).is_some();
+        if existed {
             self.set(slot, None);
         }
-        was_there
+        existed
     }
 
     /// Returns the slots that changed since an older version; `None` if that is too old.
@@ -79,24 +79,24 @@ impl MonitorSchedule {
     }
 
     fn set(&mut self, slot: u32, monitor: Option<Arc<ScheduledMonitor>>) {
-        let (leaf, at) = leaf_index(slot);
+        let (leaf, index) = leaf_index(slot);
         let leaves = Arc::make_mut(&mut self.leaves);
         if leaves.len() <= leaf {
             leaves.resize_with(leaf + 1, Arc::default);
         }
         let Some(leaf) = leaves.get_mut(leaf).map(Arc::make_mut) else { return };
-        if leaf.len() <= at {
-            leaf.resize_with(at + 1, || None);
+        if leaf.len() <= index {
+            leaf.resize_with(index + 1, || None);
         }
-        let Some(held) = leaf.get_mut(at) else { return };
+        let Some(entry) = leaf.get_mut(index) else { return };
         self.len += usize::from(monitor.is_some());
-        self.len -= usize::from(std::mem::replace(held, monitor).is_some());
+        self.len -= usize::from(std::mem::replace(entry, monitor).is_some());
         self.version += 1;
-        let noted = Arc::make_mut(&mut self.recent_changes);
-        if noted.len() == MAX_RECENT_CHANGES {
-            noted.pop_front();
+        let recent_changes = Arc::make_mut(&mut self.recent_changes);
+        if recent_changes.len() == MAX_RECENT_CHANGES {
+            recent_changes.pop_front();
         }
-        noted.push_back(slot);
+        recent_changes.push_back(slot);
     }
 }
 
@@ -125,15 +125,15 @@ mod tests {
         }
     }
 
-    fn many(count: u32) -> MonitorSchedule {
-        let mut schedules = MonitorSchedule::default();
-        (0..count).for_each(|slot| assert!(schedules.put(monitor(slot, 1))));
-        schedules
+    fn schedule_of(count: u32) -> MonitorSchedule {
+        let mut schedule = MonitorSchedule::default();
+        (0..count).for_each(|slot| assert!(schedule.put(monitor(slot, 1))));
+        schedule
     }
 
     #[test]
-    fn an_edit_copies_one_leaf_and_leaves_the_older_value_alone() {
-        let before = many(100_000);
+    fn an_edit_copies_one_leaf_and_leaves_the_older_value_unchanged() {
+        let before = schedule_of(100_000);
         let mut after = before.clone();
         assert!(after.put(monitor(70_000, 2)));
         let copied = before.leaves.iter().zip(after.leaves.iter()).filter(|(one, other)| !Arc::ptr_eq(one, other));
@@ -144,27 +144,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_no_edit() {
-        let mut schedules = many(3);
-        let version = schedules.version();
-        assert!(!schedules.put(monitor(2, 1)));
-        assert!(!schedules.remove(9));
-        assert_eq!(schedules.version(), version);
-        assert!(schedules.remove(0));
-        assert_eq!(schedules.iter().map(|one| one.slot).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(schedules.changed_since(version), Some(BTreeSet::from([0])));
+    fn an_unchanged_monitor_is_no_edit() {
+        let mut schedule = schedule_of(3);
+        let version = schedule.version();
+        assert!(!schedule.put(monitor(2, 1)));
+        assert!(!schedule.remove(9));
+        assert_eq!(schedule.version(), version);
+        assert!(schedule.remove(0));
+        assert_eq!(schedule.iter().map(|one| one.slot).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(schedule.changed_since(version), Some(BTreeSet::from([0])));
     }
 
     #[test]
-    fn who_is_too_far_behind_is_told_so() {
-        let mut schedules = many(1);
-        let version = schedules.version();
+    fn a_reader_too_far_behind_must_compare_everything() {
+        let mut schedule = schedule_of(1);
+        let version = schedule.version();
         for revision in 2..2 + u32::try_from(MAX_RECENT_CHANGES).unwrap() {
-            schedules.put(monitor(0, revision));
+            schedule.put(monitor(0, revision));
         }
-        assert!(schedules.changed_since(version).is_some());
-        schedules.put(monitor(0, 1));
-        assert_eq!(schedules.changed_since(version), None);
-        assert_eq!(schedules.changed_since(schedules.version() + 1), None);
+        assert!(schedule.changed_since(version).is_some());
+        schedule.put(monitor(0, 1));
+        assert_eq!(schedule.changed_since(version), None);
+        assert_eq!(schedule.changed_since(schedule.version() + 1), None);
     }
 }

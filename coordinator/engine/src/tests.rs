@@ -48,7 +48,7 @@ struct TestDriver {
     store: Store,
     inbox: mpsc::Sender<Arrival>,
     queries: mpsc::Sender<DriverQuery>,
-    questions: mpsc::Receiver<ProbeDispatch>,
+    probes: mpsc::Receiver<ProbeDispatch>,
     schedule: ScheduleReceiver,
     counters: Arc<EngineCounters>,
     stop: watch::Sender<bool>,
@@ -62,20 +62,26 @@ impl TestDriver {
             .await
             .unwrap();
         let (inbox, arrivals) = mpsc::channel(16);
-        let (queries, looked) = mpsc::channel(16);
-        let (asked, questions) = mpsc::channel(64);
+        let (queries, query_receiver) = mpsc::channel(16);
+        let (probe_sender, probes) = mpsc::channel(64);
         let (schedules, schedule) = watch::channel(MonitorSchedule::default());
         let (suspects, _) = watch::channel(Arc::default());
         let (stop, shutdown) = watch::channel(false);
-        let channels =
-            DriverChannels { inbox: arrivals, queries: looked, probes: asked, schedules, suspects, shutdown };
+        let channels = DriverChannels {
+            inbox: arrivals,
+            queries: query_receiver,
+            probes: probe_sender,
+            schedules,
+            suspects,
+            shutdown,
+        };
         let counters = driver.counters();
         let driver = tokio::spawn(driver.run(channels));
         let (clock, store) = (clock.clone(), store.clone());
-        let stream = Self { clock, store, inbox, queries, questions, schedule, counters, stop, driver };
-        stream.inbox.send(Arrival::MeshChanged(Arc::new(mesh()))).await.unwrap();
-        stream.send(VantageNo(0), Vec::new()).await;
-        stream
+        let test_driver = Self { clock, store, inbox, queries, probes, schedule, counters, stop, driver };
+        test_driver.inbox.send(Arrival::MeshChanged(Arc::new(mesh()))).await.unwrap();
+        test_driver.send(VantageNo(0), Vec::new()).await;
+        test_driver
     }
 
     async fn stop(self) {
@@ -84,25 +90,22 @@ impl TestDriver {
     }
 
     async fn view(&self) -> Option<MachineView> {
-        let (answer, views) = oneshot::channel();
-        let query = MachineQuery { monitors: vec![MONITOR], after_event: 0, reply: answer };
+        let (reply, views) = oneshot::channel();
+        let query = MachineQuery { monitors: vec![MONITOR], after_event: 0, reply };
         self.queries.send(query.into()).await.unwrap();
         views.await.unwrap().remove(0)
     }
 
     /// Sends one scheduled result and waits until it is durable.
-    async fn result(&self, place: u16, round: u64, outcome: ProbeOutcome) {
-        self.send(VantageNo(place), vec![(0, self.seen(place, Some(round), outcome))]).await;
+    async fn result(&self, vantage: u16, round: u64, outcome: ProbeOutcome) {
+        self.send(VantageNo(vantage), vec![(0, self.observation(vantage, Some(round), outcome))]).await;
     }
 
     /// Sends results and waits until they, and everything sent before, are processed and durable.
-    async fn send(&self, place: VantageNo, observations: Vec<(u32, Observation)>) {
-        let (durable, told) = oneshot::channel();
-        self.inbox
-            .send(Arrival::Results(ObservationBatch { vantage: place, observations, on_durable: durable }))
-            .await
-            .unwrap();
-        told.await.unwrap();
+    async fn send(&self, vantage: VantageNo, observations: Vec<(u32, Observation)>) {
+        let (on_durable, receiver) = oneshot::channel();
+        self.inbox.send(Arrival::Results(ObservationBatch { vantage, observations, on_durable })).await.unwrap();
+        receiver.await.unwrap();
     }
 
     /// Responds to every probe request with a refused connection, `step` milliseconds apart, until the monitor is
@@ -110,35 +113,35 @@ impl TestDriver {
     async fn refuse_until_down(&mut self, step: i64) -> BTreeMap<ProbeReason, usize> {
         let mut reasons = BTreeMap::new();
         while self.view().await.is_some_and(|view| view.status != MonitorStatus::Down) {
-            while let Ok(question) = self.questions.try_recv() {
-                *reasons.entry(question.request.reason).or_default() += 1;
-                self.answer(&question, refused()).await;
+            while let Ok(probe) = self.probes.try_recv() {
+                *reasons.entry(probe.request.reason).or_default() += 1;
+                self.respond(&probe, refused()).await;
             }
             self.send(VantageNo(0), Vec::new()).await;
-            if self.questions.is_empty() {
+            if self.probes.is_empty() {
                 self.clock.set(self.clock.now() + step);
             }
         }
         reasons
     }
 
-    async fn answer(&self, question: &ProbeDispatch, outcome: ProbeOutcome) {
-        let seen = self.seen(question.request.vantage.0, None, outcome);
-        let answer = Arrival::ProbeResponse {
-            slot: question.slot,
-            number: question.request.number,
-            answer: ProbeResponse::Observed(seen),
+    async fn respond(&self, probe: &ProbeDispatch, outcome: ProbeOutcome) {
+        let observation = self.observation(probe.request.vantage.0, None, outcome);
+        let response = Arrival::ProbeResponse {
+            slot: probe.slot,
+            number: probe.request.number,
+            response: ProbeResponse::Observed(observation),
         };
-        self.inbox.send(answer).await.unwrap();
+        self.inbox.send(response).await.unwrap();
     }
 
-    fn seen(&self, place: u16, round: Option<u64>, outcome: ProbeOutcome) -> Observation {
+    fn observation(&self, vantage: u16, round: Option<u64>, outcome: ProbeOutcome) -> Observation {
         let now = self.clock.now();
         Observation {
             revision: 1,
-            region: region(place),
-            vantage: VantageNo(place),
-            network: NetworkNo(place),
+            region: region(vantage),
+            vantage: VantageNo(vantage),
+            network: NetworkNo(vantage),
             round,
             started: now,
             ended: now,
@@ -146,12 +149,12 @@ impl TestDriver {
         }
     }
 
-    async fn next_question(&mut self) -> ProbeDispatch {
-        self.questions.recv().await.unwrap()
+    async fn next_probe(&mut self) -> ProbeDispatch {
+        self.probes.recv().await.unwrap()
     }
 
     /// Waits until the monitor has that status.
-    async fn becomes(&self, status: MonitorStatus) -> MachineView {
+    async fn wait_for_status(&self, status: MonitorStatus) -> MachineView {
         loop {
             if let Some(view) = self.view().await
                 && view.status == status
@@ -174,8 +177,8 @@ impl TestDriver {
     }
 }
 
-fn region(place: u16) -> Region {
-    if place < 2 { Region::Europe } else { Region::Asia }
+fn region(vantage: u16) -> Region {
+    if vantage < 2 { Region::Europe } else { Region::Asia }
 }
 
 fn mesh() -> Mesh {
@@ -241,97 +244,97 @@ fn monitor() -> Monitor {
 }
 
 /// Brings a new monitor up with its first rounds.
-async fn come_up(stream: &mut TestDriver) {
+async fn bring_up(driver: &mut TestDriver) {
     for _ in 0..2 {
-        let question = stream.next_question().await;
-        assert_eq!(question.request.reason, ProbeReason::First);
-        stream.answer(&question, passed()).await;
+        let probe = driver.next_probe().await;
+        assert_eq!(probe.request.reason, ProbeReason::First);
+        driver.respond(&probe, passed()).await;
     }
-    stream.becomes(MonitorStatus::Up).await;
+    driver.wait_for_status(MonitorStatus::Up).await;
 }
 
 #[tokio::test]
-async fn a_new_monitor_is_asked_for_at_once_and_scheduled() {
+async fn a_new_monitor_is_probed_at_once_and_scheduled() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
-    assert_eq!(stream.schedule.borrow().len(), 1);
-    stream.stop().await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
+    assert_eq!(driver.schedule.borrow().len(), 1);
+    driver.stop().await;
 }
 
 #[tokio::test]
 async fn two_confirmed_failures_are_one_outage_in_the_journal() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
     clock.set(START + 60_000);
-    stream.result(0, ROUND, refused()).await;
-    let reasons = stream.refuse_until_down(1000).await;
-    let view = stream.becomes(MonitorStatus::Down).await;
+    driver.result(0, ROUND, refused()).await;
+    let reasons = driver.refuse_until_down(1000).await;
+    let view = driver.wait_for_status(MonitorStatus::Down).await;
     assert_eq!(view.since, Some(START + 60_000), "the first failed round");
     assert_eq!(view.down_from, None);
     assert_eq!(reasons, [(ProbeReason::Confirm, 4), (ProbeReason::Second, 2), (ProbeReason::Sweep, 1)].into());
-    assert_eq!(stream.changes().last(), Some(&(MonitorStatus::Down, Some(AlertKind::WentDown))));
-    stream.stop().await;
+    assert_eq!(driver.changes().last(), Some(&(MonitorStatus::Down, Some(AlertKind::WentDown))));
+    driver.stop().await;
 }
 
 #[tokio::test]
-async fn a_restart_keeps_status_and_tells_nothing_twice() {
+async fn a_restart_keeps_the_status_and_notifies_nothing_twice() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
-    stream.result(0, ROUND, passed()).await;
-    let before = stream.changes();
-    stream.stop().await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
+    driver.result(0, ROUND, passed()).await;
+    let before = driver.changes();
+    driver.stop().await;
     clock.set(START + 30_000);
-    let stream = TestDriver::start(&store, &clock).await;
-    let view = stream.view().await.unwrap();
+    let driver = TestDriver::start(&store, &clock).await;
+    let view = driver.view().await.unwrap();
     assert_eq!((view.status, view.since), (MonitorStatus::Up, Some(START)));
-    stream.result(0, ROUND, passed()).await;
-    assert_eq!(stream.changes(), before, "the same round again is dropped");
-    stream.stop().await;
+    driver.result(0, ROUND, passed()).await;
+    assert_eq!(driver.changes(), before, "the same round again is dropped");
+    driver.stop().await;
 }
 
 #[tokio::test]
-async fn a_question_open_at_the_stop_is_asked_again_after_the_start() {
+async fn a_probe_request_open_at_the_stop_is_sent_again_after_the_start() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
     clock.set(START + 60_000);
-    stream.result(0, ROUND, refused()).await;
-    assert_eq!(stream.next_question().await.request.reason, ProbeReason::Confirm);
-    stream.stop().await;
-    let mut stream = TestDriver::start(&store, &clock).await;
+    driver.result(0, ROUND, refused()).await;
+    assert_eq!(driver.next_probe().await.request.reason, ProbeReason::Confirm);
+    driver.stop().await;
+    let mut driver = TestDriver::start(&store, &clock).await;
     // Agents reconnect one by one after a start: the machine looks for a vantage to probe every second.
     clock.set(clock.now() + 1000);
-    stream.view().await;
-    let again = stream.next_question().await;
-    assert_eq!(again.request.reason, ProbeReason::Confirm);
-    stream.answer(&again, passed()).await;
-    stream.view().await;
-    let told = stream.changes();
-    assert_eq!(told, [(MonitorStatus::Up, None)], "it was disputed");
-    stream.stop().await;
+    driver.view().await;
+    let repeated = driver.next_probe().await;
+    assert_eq!(repeated.request.reason, ProbeReason::Confirm);
+    driver.respond(&repeated, passed()).await;
+    driver.view().await;
+    let changes = driver.changes();
+    assert_eq!(changes, [(MonitorStatus::Up, None)], "it was disputed");
+    driver.stop().await;
 }
 
 #[tokio::test]
-async fn a_clock_that_went_forth_and_back_makes_no_round_late() {
+async fn a_clock_set_forward_and_back_makes_no_round_late() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
     clock.set(START + 3_600_000);
-    stream.result(0, ROUND + 60, passed()).await;
+    driver.result(0, ROUND + 60, passed()).await;
     clock.set(START + 60_000);
-    stream.result(0, ROUND + 1, refused()).await;
-    assert_eq!(stream.next_question().await.request.reason, ProbeReason::Confirm);
-    stream.stop().await;
+    driver.result(0, ROUND + 1, refused()).await;
+    assert_eq!(driver.next_probe().await.request.reason, ProbeReason::Confirm);
+    driver.stop().await;
 }
 
 #[tokio::test]
 async fn a_deleted_monitor_is_no_longer_known_nor_scheduled() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
     let mut batch = storage::Batch::new();
     batch.write(storage::Op::DeleteMonitor(MONITOR)).event(Event {
         at: START,
@@ -340,36 +343,36 @@ async fn a_deleted_monitor_is_no_longer_known_nor_scheduled() {
         kind: EventKind::MonitorEdited(EditKind::Deleted),
     });
     store.commit(batch).await.unwrap();
-    stream.schedule.wait_for(|schedule| schedule.is_empty()).await.unwrap();
-    assert_eq!(stream.view().await, None);
-    stream.stop().await;
+    driver.schedule.wait_for(|schedule| schedule.is_empty()).await.unwrap();
+    assert_eq!(driver.view().await, None);
+    driver.stop().await;
 }
 
 #[tokio::test]
-async fn a_driver_owns_the_monitors_of_its_shard_alone() {
+async fn a_driver_owns_only_the_monitors_of_its_shard() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
     for (index, owned) in [(0, 1), (1, 0)] {
         let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
         let shard = Shard::new(index, 2).unwrap();
-        let driver = Driver::start(clock.clone(), store.clone(), history, VerdictSettings::default(), shard);
-        assert_eq!(driver.await.unwrap().schedule().len(), owned, "shard {index}");
+        let starting = Driver::start(clock.clone(), store.clone(), history, VerdictSettings::default(), shard);
+        assert_eq!(starting.await.unwrap().schedule().len(), owned, "shard {index}");
     }
 }
 
 #[tokio::test]
-async fn an_edit_of_a_page_touches_the_monitors_that_it_changes_alone() {
+async fn a_page_edit_updates_only_the_monitors_that_it_changes() {
     let store = store_with_a_monitor().await;
     let monitor = store.reader().monitor(MONITOR).unwrap().unwrap().value;
     let page = store.reader().page(PAGE).unwrap().unwrap().value;
-    let watch =
+    let settings =
         EffectiveSettings::new(&monitor, &page, Plan::Free, &PlanLimits::default(), ConfirmationPolicy::default());
-    let (mesh, mut harvest, mut machines) = (mesh(), PendingCommit::default(), Machines::default());
-    let mut cx = Cx { now: START, mesh: &mesh, pending: &mut harvest };
-    machines.upsert(&monitor, watch.clone(), &mut cx);
+    let (mesh, mut pending, mut machines) = (mesh(), PendingCommit::default(), Machines::default());
+    let mut cx = Cx { now: START, mesh: &mesh, pending: &mut pending };
+    machines.upsert(&monitor, settings.clone(), &mut cx);
     *cx.pending = PendingCommit::default();
     let version = machines.schedule().version();
-    machines.upsert(&monitor, watch.clone(), &mut cx);
+    machines.upsert(&monitor, settings.clone(), &mut cx);
     assert_eq!((cx.pending.changed.len(), machines.schedule().version()), (0, version));
-    machines.upsert(&monitor, EffectiveSettings { interval_ms: 30_000, ..watch }, &mut cx);
+    machines.upsert(&monitor, EffectiveSettings { interval_ms: 30_000, ..settings }, &mut cx);
     assert_eq!((cx.pending.changed.len(), machines.schedule().version()), (1, version + 1));
 }

@@ -27,16 +27,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_an_accounts_own_and_says_nothing_without_the_secret() {
+    fn account_numbers_are_stable_and_depend_on_the_secret() {
         let secret = MeshSecret::random().unwrap();
-        let (numbers, again) = (AccountNumbers::new(&secret), AccountNumbers::new(&secret));
+        let (numbers, reopened) = (AccountNumbers::new(&secret), AccountNumbers::new(&secret));
         let other = AccountNumbers::new(&MeshSecret::random().unwrap());
-        let of = |numbers: &AccountNumbers| -> Vec<u32> {
+        let numbers_of = |numbers: &AccountNumbers| -> Vec<u32> {
             (0..50).map(|account| numbers.number(AccountId::from_u128(account))).collect()
         };
-        let mut first = of(&numbers);
-        assert_eq!(first, of(&again));
-        assert_ne!(first, of(&other));
+        let mut first = numbers_of(&numbers);
+        assert_eq!(first, numbers_of(&reopened));
+        assert_ne!(first, numbers_of(&other));
         first.sort_unstable();
         first.dedup();
         assert!(first.len() > 48 && !first.contains(&UNKNOWN_ACCOUNT));

@@ -62,13 +62,13 @@ struct Entry {
 
 impl AssignmentHistory {
     /// Records a connection of the agent, which holds a schedule of this installation or none.
-    pub(super) fn connect(&mut self, holds_schedule: bool, steady: i64) {
+    pub(super) fn connect(&mut self, holds_schedule: bool, monotonic: i64) {
         self.connected = self.connected.saturating_add(MIN_CONNECTION_TIME);
-        self.counted_at = steady;
+        self.counted_at = monotonic;
         if self.entries.is_empty() {
             self.entries.push_back(Entry {
                 since: i64::MIN,
-                until: (!holds_schedule).then(|| steady.saturating_sub(CLOCK_TOLERANCE)),
+                until: (!holds_schedule).then(|| monotonic.saturating_sub(CLOCK_TOLERANCE)),
                 connected: self.connected,
                 revision: 0,
                 is_confirmed: true,
@@ -78,11 +78,14 @@ impl AssignmentHistory {
     }
 
     /// Records that the agent is about to be sent its share from these inputs, as that revision.
-    pub(super) fn send(&mut self, basis: &PlanInputs, revision: u64, steady: i64) {
+    pub(super) fn send(&mut self, inputs: &PlanInputs, revision: u64, monotonic: i64) {
         let is_same = |entry: &Entry| {
-            entry.inputs.as_ref().is_some_and(|(mesh, able)| *mesh == basis.mesh && *able == basis.capabilities)
+            entry
+                .inputs
+                .as_ref()
+                .is_some_and(|(mesh, capabilities)| *mesh == inputs.mesh && *capabilities == inputs.capabilities)
         };
-        self.count(steady);
+        self.count(monotonic);
         if self.entries.back().is_some_and(is_same) {
             return;
         }
@@ -91,61 +94,61 @@ impl AssignmentHistory {
             self.has_evicted = true;
         }
         self.entries.push_back(Entry {
-            since: steady,
+            since: monotonic,
             until: None,
             connected: self.connected,
             revision,
             is_confirmed: false,
-            inputs: Some((Arc::clone(&basis.mesh), Arc::clone(&basis.capabilities))),
+            inputs: Some((Arc::clone(&inputs.mesh), Arc::clone(&inputs.capabilities))),
         });
     }
 
     /// Records that the agent holds that revision: shares sent before it are no longer in force.
-    pub(super) fn confirm(&mut self, revision: u64, steady: i64) {
-        if let Some(held) = self.entries.iter().rposition(|entry| entry.revision <= revision) {
-            self.end_before(held, steady);
+    pub(super) fn confirm(&mut self, revision: u64, monotonic: i64) {
+        if let Some(index) = self.entries.iter().rposition(|entry| entry.revision <= revision) {
+            self.end_before(index, monotonic);
         }
     }
 
     /// Treats a share as confirmed if the agent has left it unconfirmed for too long while connected.
-    pub(super) fn expire(&mut self, steady: i64) {
-        self.count(steady);
+    pub(super) fn expire(&mut self, monotonic: i64) {
+        self.count(monotonic);
         let is_overdue = |entry: &Entry| self.connected.saturating_sub(entry.connected) > MAX_UNCONFIRMED;
-        if let Some(held) = self.entries.iter().rposition(is_overdue) {
-            self.end_before(held, steady);
+        if let Some(index) = self.entries.iter().rposition(is_overdue) {
+            self.end_before(index, monotonic);
         }
     }
 
     /// Updates the connection time.
-    fn count(&mut self, steady: i64) {
-        self.connected = self.connected.saturating_add(steady.saturating_sub(self.counted_at).max(0));
-        self.counted_at = steady;
+    fn count(&mut self, monotonic: i64) {
+        self.connected = self.connected.saturating_add(monotonic.saturating_sub(self.counted_at).max(0));
+        self.counted_at = monotonic;
     }
 
     /// Records that the agent holds that entry and none before it.
-    fn end_before(&mut self, held: usize, steady: i64) {
-        let Some(entry) = self.entries.get_mut(held) else { return };
+    fn end_before(&mut self, index: usize, monotonic: i64) {
+        let Some(entry) = self.entries.get_mut(index) else { return };
         if std::mem::replace(&mut entry.is_confirmed, true) {
             return;
         }
-        for entry in self.entries.iter_mut().take(held) {
-            entry.until.get_or_insert(steady);
+        for entry in self.entries.iter_mut().take(index) {
+            entry.until.get_or_insert(monotonic);
         }
     }
 
     /// Returns a checker for the vantage's rounds at the given time of both clocks.
     pub(super) fn round_checker(
         &self,
-        (place, region): (VantageNo, Region),
+        (vantage, region): (VantageNo, Region),
         now: Timestamp,
-        steady: i64,
+        monotonic: i64,
     ) -> RoundChecker<'_> {
         RoundChecker {
             history: self,
-            vantage: place,
+            vantage,
             region,
             now: now.as_millis(),
-            monotonic: steady,
+            monotonic,
             turns: Vec::new(),
             calculators: BTreeMap::new(),
             lookups: MAX_LOOKUPS,
@@ -181,21 +184,21 @@ pub(super) struct RoundChecker<'a> {
 }
 
 impl RoundChecker<'_> {
-    /// Returns true if the monitor's round was assigned to the vantage and is due. `numbered` is the round's number
+    /// Returns true if the monitor's round was assigned to the vantage and is due. `agent_round` is the round's number
     /// by the agent's clock, `round` by the corrected clock.
-    pub(super) fn is_assigned(&mut self, monitor: &ScheduledMonitor, numbered: u64, round: u64) -> bool {
-        self.is_in_newest_share(monitor, numbered, round) || self.was_assigned(monitor, numbered, round)
+    pub(super) fn is_assigned(&mut self, monitor: &ScheduledMonitor, agent_round: u64, round: u64) -> bool {
+        self.is_in_newest_share(monitor, agent_round, round) || self.was_assigned(monitor, agent_round, round)
     }
 
     /// Checks the newest share: the fast path of almost all results.
-    fn is_in_newest_share(&mut self, monitor: &ScheduledMonitor, numbered: u64, round: u64) -> bool {
+    fn is_in_newest_share(&mut self, monitor: &ScheduledMonitor, agent_round: u64, round: u64) -> bool {
         let Some(newest) = self.history.entries.back() else { return false };
         let earliest = due_ms(0, monitor.interval_ms, round);
         if self.to_monotonic(earliest) < newest.since.saturating_sub(CLOCK_TOLERANCE) {
             return false;
         }
         let Some(turn) = self.turn(monitor) else { return false };
-        if numbered % turn.every != turn.from {
+        if agent_round % turn.every != turn.from {
             return false;
         }
         let latest = earliest.saturating_add(i64::from(monitor.interval_ms));
@@ -207,7 +210,7 @@ impl RoundChecker<'_> {
     }
 
     /// Checks all shares that were in force when the round was due.
-    fn was_assigned(&mut self, monitor: &ScheduledMonitor, numbered: u64, round: u64) -> bool {
+    fn was_assigned(&mut self, monitor: &ScheduledMonitor, agent_round: u64, round: u64) -> bool {
         let earliest = due_ms(0, monitor.interval_ms, round);
         let latest = earliest.saturating_add(i64::from(monitor.interval_ms));
         if earliest > self.now + MAX_AHEAD {
@@ -220,20 +223,20 @@ impl RoundChecker<'_> {
             if last < from || first > until {
                 continue;
             }
-            let Some((mesh, able)) = &entry.inputs else {
+            let Some((mesh, capabilities)) = &entry.inputs else {
                 let due = self.due_now(monitor, round).unwrap_or(earliest);
                 if due <= self.now + MAX_AHEAD && self.to_monotonic(due) <= until {
                     return true;
                 }
                 continue;
             };
-            let Some(left) = self.lookups.checked_sub(1) else { return false };
-            self.lookups = left;
-            let dealer =
-                self.calculators.entry(index).or_insert_with(|| ShareCalculator::new(mesh, able, self.vantage));
-            let Some(share) = dealer.share(monitor) else { continue };
+            let Some(remaining) = self.lookups.checked_sub(1) else { return false };
+            self.lookups = remaining;
+            let calculator =
+                self.calculators.entry(index).or_insert_with(|| ShareCalculator::new(mesh, capabilities, self.vantage));
+            let Some(share) = calculator.share(monitor) else { continue };
             let due = due_ms(share.offset_ms, monitor.interval_ms, round);
-            let is_own = numbered % u64::from(share.every.max(1)) == u64::from(share.from);
+            let is_own = agent_round % u64::from(share.every.max(1)) == u64::from(share.from);
             if is_own && due <= self.now + MAX_AHEAD && (from..=until).contains(&self.to_monotonic(due)) {
                 return true;
             }
@@ -264,11 +267,11 @@ impl RoundChecker<'_> {
     }
 
     fn newest_turn(&self, monitor: &ScheduledMonitor, (kind, pinned): Group) -> Option<Turn> {
-        let (mesh, able) = self.history.entries.back()?.inputs.as_ref()?;
+        let (mesh, capabilities) = self.history.entries.back()?.inputs.as_ref()?;
         if mesh.vantage(self.vantage)?.quarantined {
             return None;
         }
-        let share = ShareCalculator::new(mesh, able, self.vantage).share(monitor)?;
+        let share = ShareCalculator::new(mesh, capabilities, self.vantage).share(monitor)?;
         let regions = if kind.is_regional() { regions_in_use(kind, pinned, mesh) } else { RegionSet::NONE };
         Some(Turn { every: u64::from(share.every.max(1)), from: u64::from(share.from), regions })
     }

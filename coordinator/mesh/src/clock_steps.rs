@@ -60,12 +60,13 @@ impl Default for ClockSteps {
 impl ClockSteps {
     /// Checks the clock.
     pub(super) fn check(&self, clock: &Clock) -> CorrectedClock {
-        let (now, steady) = (clock.now(), clock.monotonic());
-        let (present, stepped) = self.state.lock().unwrap_or_else(PoisonError::into_inner).check(now, steady);
-        if stepped {
-            self.count.send_modify(|noted| *noted += 1);
+        let (now, monotonic) = (clock.now(), clock.monotonic());
+        let (corrected_clock, has_stepped) =
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).check(now, monotonic);
+        if has_stepped {
+            self.count.send_modify(|count| *count += 1);
         }
-        present
+        corrected_clock
     }
 
     /// Returns a receiver that changes at each step.
@@ -75,23 +76,23 @@ impl ClockSteps {
 }
 
 impl StepState {
-    fn check(&mut self, now: Timestamp, steady: i64) -> (CorrectedClock, bool) {
-        let offset = now.as_millis().saturating_sub(steady);
-        let jump = self.offset.replace(offset).map_or(0, |before| offset.saturating_sub(before));
-        let stepped = jump.saturating_abs() > STEP;
-        if stepped {
-            self.steps.push_front((steady, jump));
+    fn check(&mut self, now: Timestamp, monotonic: i64) -> (CorrectedClock, bool) {
+        let offset = now.as_millis().saturating_sub(monotonic);
+        let jump = self.offset.replace(offset).map_or(0, |previous| offset.saturating_sub(previous));
+        let has_stepped = jump.saturating_abs() > STEP;
+        if has_stepped {
+            self.steps.push_front((monotonic, jump));
             self.steps.truncate(MAX_STEPS);
         }
-        while self.steps.back().is_some_and(|(at, _)| steady.saturating_sub(*at) > MAX_AGE) {
+        while self.steps.back().is_some_and(|(at, _)| monotonic.saturating_sub(*at) > MAX_AGE) {
             self.steps.pop_back();
         }
         let mut sum = 0_i64;
-        let off = self.steps.iter().map(|(at, jump)| {
+        let offsets = self.steps.iter().map(|(at, jump)| {
             sum = sum.saturating_add(*jump);
-            (sum, steady.saturating_sub(*at) <= SYNC_WINDOW)
+            (sum, monotonic.saturating_sub(*at) <= SYNC_WINDOW)
         });
-        (CorrectedClock { now, offsets: off.collect() }, stepped)
+        (CorrectedClock { now, offsets: offsets.collect() }, has_stepped)
     }
 }
 
@@ -109,33 +110,34 @@ impl CorrectedClock {
             return;
         }
         let age = i64::try_from(result.age_ms).unwrap_or(i64::MAX);
-        let sent_off = sent_ms.map_or(0, |sent_ms| self.offset_when_sent(sent_ms));
-        let sent = sent_ms.map_or(self.now.as_millis(), |sent_ms| sent_ms.saturating_add(sent_off));
+        let sent_offset = sent_ms.map_or(0, |sent_ms| self.offset_when_sent(sent_ms));
+        let sent = sent_ms.map_or(self.now.as_millis(), |sent_ms| sent_ms.saturating_add(sent_offset));
         // Duration of the check, assuming its start is off by that much.
-        let took = |off: i64| {
-            let started = result.started_ms.saturating_add(off);
-            let took = sent.saturating_sub(age).saturating_sub(started);
-            (-TOLERANCE..=LONGEST_CHECK_MS).contains(&took).then_some((took, off))
+        let check_duration = |offset: i64| {
+            let started = result.started_ms.saturating_add(offset);
+            let duration = sent.saturating_sub(age).saturating_sub(started);
+            (-TOLERANCE..=LONGEST_CHECK_MS).contains(&duration).then_some((duration, offset))
         };
-        let any = || {
-            let may = |(off, fresh): &(i64, bool)| (*fresh || sent_ms.is_some()).then_some(*off);
-            std::iter::once(0).chain(self.offsets.iter().filter_map(may)).filter_map(took).min()
+        let best_fit = || {
+            let usable_offset =
+                |(offset, is_recent): &(i64, bool)| (*is_recent || sent_ms.is_some()).then_some(*offset);
+            std::iter::once(0).chain(self.offsets.iter().filter_map(usable_offset)).filter_map(check_duration).min()
         };
-        let usual = sent_ms.and_then(|_| took(sent_off));
-        let Some((_, off)) = usual.or_else(any) else { return };
-        result.started_ms = result.started_ms.saturating_add(off);
-        let later = rounds_in(off, interval_ms);
-        result.round = result.round.map(|round| round.saturating_add_signed(later));
+        let expected = sent_ms.and_then(|_| check_duration(sent_offset));
+        let Some((_, offset)) = expected.or_else(best_fit) else { return };
+        result.started_ms = result.started_ms.saturating_add(offset);
+        let round_shift = rounds_in(offset, interval_ms);
+        result.round = result.round.map(|round| round.saturating_add_signed(round_shift));
     }
 
     /// Returns the offset of the agent's clock when it sent a batch: the one with the shortest transit time.
     fn offset_when_sent(&self, sent_ms: i64) -> i64 {
-        let way = |off: i64| {
-            let way = self.now.as_millis().saturating_sub(sent_ms.saturating_add(off));
-            (way >= -TOLERANCE).then_some((way, off))
+        let transit = |offset: i64| {
+            let duration = self.now.as_millis().saturating_sub(sent_ms.saturating_add(offset));
+            (duration >= -TOLERANCE).then_some((duration, offset))
         };
-        let may = self.offsets.iter().filter(|(_, fresh)| *fresh).map(|(off, _)| *off);
-        std::iter::once(0).chain(may).filter_map(way).min().map_or(0, |(_, off)| off)
+        let recent_offsets = self.offsets.iter().filter(|(_, is_recent)| *is_recent).map(|(offset, _)| *offset);
+        std::iter::once(0).chain(recent_offsets).filter_map(transit).min().map_or(0, |(_, offset)| offset)
     }
 }
 
@@ -151,16 +153,16 @@ mod tests {
     const NOW: i64 = 1_800_000_000_000;
     const INTERVAL: i64 = 10 * SECOND;
 
-    /// Builds a check result with that duration and age, from an agent whose clock is off by `reckons`.
-    fn result(took: i64, age: i64, reckons: i64) -> CheckResult {
-        let started_ms = NOW + reckons - age - took;
+    /// Builds a check result with that duration and age, from an agent whose clock is off by `agent_offset`.
+    fn result(duration: i64, age: i64, agent_offset: i64) -> CheckResult {
+        let started_ms = NOW + agent_offset - age - duration;
         let round = Some((started_ms / INTERVAL).unsigned_abs());
         let report = ProbeReport::outcome_only(WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::Connect }));
         CheckResult { monitor: WireMonitorId(1), revision: 1, round, started_ms, age_ms: age.unsigned_abs(), report }
     }
 
     /// Returns the current time after those steps, given as age and size, oldest first.
-    fn after(steps: &[(i64, i64)]) -> (CorrectedClock, i64) {
+    fn clock_after(steps: &[(i64, i64)]) -> (CorrectedClock, i64) {
         let mut state = StepState::default();
         state.check(Timestamp::from_millis(NOW - 2 * DAY), NOW - 2 * DAY);
         let mut wall = 0;
@@ -172,92 +174,95 @@ mod tests {
     }
 
     /// Returns the errors of the corrected start and round number.
-    fn corrected(steps: &[(i64, i64)], mut seen: CheckResult, way: i64, sent: Option<i64>) -> (i64, i64) {
-        let (present, wall) = after(steps);
-        let true_start = NOW + wall - way - i64::try_from(seen.age_ms).unwrap();
-        let took = 2 * SECOND;
-        present.correct(&mut seen, sent, u32::try_from(INTERVAL).unwrap());
-        let true_round = (true_start - took).div_euclid(INTERVAL);
-        (seen.started_ms - (true_start - took), i64::try_from(seen.round.unwrap()).unwrap() - true_round)
+    fn corrected(steps: &[(i64, i64)], mut check_result: CheckResult, transit: i64, sent: Option<i64>) -> (i64, i64) {
+        let (corrected_clock, wall) = clock_after(steps);
+        let true_start = NOW + wall - transit - i64::try_from(check_result.age_ms).unwrap();
+        let duration = 2 * SECOND;
+        corrected_clock.correct(&mut check_result, sent, u32::try_from(INTERVAL).unwrap());
+        let true_round = (true_start - duration).div_euclid(INTERVAL);
+        (
+            check_result.started_ms - (true_start - duration),
+            i64::try_from(check_result.round.unwrap()).unwrap() - true_round,
+        )
     }
 
     #[test]
-    fn a_result_is_timed_and_numbered_by_the_clock_as_it_is_whatever_its_agent_knows_of_it() {
-        let took = 2 * SECOND;
+    fn a_result_is_corrected_to_the_current_clock_whether_or_not_its_agent_has_synchronized() {
+        let duration = 2 * SECOND;
         for jump in [-60 * SECOND, 60 * SECOND, 10 * MINUTE, -10 * MINUTE, 2 * 60 * MINUTE] {
             let steps = [(20 * SECOND, jump)];
-            for way in [0, 40, 900] {
+            for transit in [0, 40, 900] {
                 for age in [0, 500, 40 * SECOND] {
                     // The agent has not synchronized yet.
-                    let seen = result(took, age + way, 0);
-                    let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
-                    assert_eq!(corrected(&steps, fixed, way, Some(NOW - way)), (0, 0), "{jump} {way} {age}");
+                    let check_result = result(duration, age + transit, 0);
+                    let aged = CheckResult { age_ms: age.unsigned_abs(), ..check_result };
+                    assert_eq!(corrected(&steps, aged, transit, Some(NOW - transit)), (0, 0), "{jump} {transit} {age}");
                     // It has.
-                    let seen = result(took, age + way, jump);
-                    let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
-                    let sent = Some(NOW - way + jump);
-                    assert_eq!(corrected(&steps, fixed, way, sent), (0, 0), "{jump} {way} {age}");
+                    let check_result = result(duration, age + transit, jump);
+                    let aged = CheckResult { age_ms: age.unsigned_abs(), ..check_result };
+                    let sent = Some(NOW - transit + jump);
+                    assert_eq!(corrected(&steps, aged, transit, sent), (0, 0), "{jump} {transit} {age}");
                     // It synchronized after the check and before it sent the result.
-                    let seen = result(took, age + way, 0);
-                    let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
-                    assert_eq!(corrected(&steps, fixed, way, sent), (0, 0), "{jump} {way} {age}");
+                    let check_result = result(duration, age + transit, 0);
+                    let aged = CheckResult { age_ms: age.unsigned_abs(), ..check_result };
+                    assert_eq!(corrected(&steps, aged, transit, sent), (0, 0), "{jump} {transit} {age}");
                 }
             }
             // A probe response is sent at once.
-            assert_eq!(corrected(&steps, result(took, 0, 0), 0, None), (0, 0), "{jump}");
-            assert_eq!(corrected(&steps, result(took, 0, jump), 0, None), (0, 0), "{jump}");
+            assert_eq!(corrected(&steps, result(duration, 0, 0), 0, None), (0, 0), "{jump}");
+            assert_eq!(corrected(&steps, result(duration, 0, jump), 0, None), (0, 0), "{jump}");
         }
     }
 
     #[test]
-    fn what_was_stored_before_a_step_is_found_again_for_a_day_and_by_any_of_several_steps() {
-        let took = 2 * SECOND;
+    fn spooled_results_from_before_one_of_several_steps_are_corrected() {
+        let duration = 2 * SECOND;
         let (hour, jump) = (60 * MINUTE, -30 * MINUTE);
         let sent = |wall: i64| Some(NOW + wall);
-        assert_eq!(corrected(&[(hour, jump)], result(took, 2 * hour, 0), 0, sent(jump)), (0, 0));
+        assert_eq!(corrected(&[(hour, jump)], result(duration, 2 * hour, 0), 0, sent(jump)), (0, 0));
         let two = [(3 * hour, 20 * MINUTE), (hour, jump)];
         let wall = jump + 20 * MINUTE;
-        assert_eq!(corrected(&two, result(took, 4 * hour, 0), 0, sent(wall)), (0, 0));
-        assert_eq!(corrected(&two, result(took, 2 * hour, 20 * MINUTE), 0, sent(wall)), (0, 0));
-        assert_eq!(corrected(&two, result(took, hour / 2, wall), 0, sent(wall)), (0, 0));
+        assert_eq!(corrected(&two, result(duration, 4 * hour, 0), 0, sent(wall)), (0, 0));
+        assert_eq!(corrected(&two, result(duration, 2 * hour, 20 * MINUTE), 0, sent(wall)), (0, 0));
+        assert_eq!(corrected(&two, result(duration, hour / 2, wall), 0, sent(wall)), (0, 0));
     }
 
     #[test]
-    fn without_a_step_nothing_is_moved_however_long_the_way_and_however_wrong_the_agent() {
-        for (reckons, way) in [(0, 0), (0, 5 * MINUTE), (DAY, 0), (-DAY, 0)] {
-            let (present, _) = after(&[]);
-            let mut seen = result(SECOND, 0, reckons);
-            let before = seen.clone();
-            present.correct(&mut seen, Some(NOW + reckons - way), 10_000);
-            assert_eq!(seen, before);
+    fn without_a_step_no_result_is_changed() {
+        for (agent_offset, transit) in [(0, 0), (0, 5 * MINUTE), (DAY, 0), (-DAY, 0)] {
+            let (corrected_clock, _) = clock_after(&[]);
+            let mut check_result = result(SECOND, 0, agent_offset);
+            let before = check_result.clone();
+            corrected_clock.correct(&mut check_result, Some(NOW + agent_offset - transit), 10_000);
+            assert_eq!(check_result, before);
         }
     }
 
     #[test]
-    fn absurd_moments_do_not_overflow() {
-        let (present, _) = after(&[(1, MINUTE)]);
-        for absurd in [i64::MIN, i64::MAX] {
+    fn extreme_times_do_not_overflow() {
+        let (corrected_clock, _) = clock_after(&[(1, MINUTE)]);
+        for extreme in [i64::MIN, i64::MAX] {
             for age_ms in [0, u64::MAX] {
-                let mut seen = CheckResult { started_ms: absurd, age_ms, ..result(0, 0, 0) };
-                present.correct(&mut seen, Some(absurd), 0);
-                present.correct(&mut seen, None, u32::MAX);
+                let mut check_result = CheckResult { started_ms: extreme, age_ms, ..result(0, 0, 0) };
+                corrected_clock.correct(&mut check_result, Some(extreme), 0);
+                corrected_clock.correct(&mut check_result, None, u32::MAX);
             }
         }
     }
 
     #[test]
-    fn steps_are_noted_once_and_only_the_newest_few_are_kept() {
+    fn each_step_is_counted_once_and_only_the_newest_are_remembered() {
         let clock = Clock::manual(Timestamp::from_millis(NOW));
         let steps = ClockSteps::default();
-        let seen = steps.subscribe();
+        let step_count = steps.subscribe();
         steps.check(&clock);
         for step in 1..=10 {
             // The monotonic clock of a manual clock advances only when it is set forward.
             clock.set(Timestamp::from_millis(NOW - step * MINUTE));
-            let present = steps.check(&clock);
-            assert_eq!(present.offsets.len(), usize::try_from(step).unwrap().min(MAX_STEPS));
+            let corrected_clock = steps.check(&clock);
+            assert_eq!(corrected_clock.offsets.len(), usize::try_from(step).unwrap().min(MAX_STEPS));
             steps.check(&clock);
-            assert_eq!(*seen.borrow(), step.unsigned_abs());
+            assert_eq!(*step_count.borrow(), step.unsigned_abs());
         }
     }
 }

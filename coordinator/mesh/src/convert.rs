@@ -7,7 +7,7 @@ use parallax_core::check::{self as core_check, Check, CheckKind};
 use parallax_core::event::ProbeReason;
 use parallax_core::id::MonitorId;
 use parallax_core::member::AgentRecord;
-use parallax_core::observation as seen;
+use parallax_core::observation as core_observation;
 use parallax_core::text::ascii_host;
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
@@ -100,15 +100,19 @@ pub(super) fn assignment(scheduled: &ScheduledMonitor, share: ScheduleShare, acc
 }
 
 /// Converts a schedule change to its wire form.
-pub(super) fn schedule_change(book: u64, difference: ScheduleDifference, accounts: &AccountNumbers) -> ScheduleChange {
+pub(super) fn schedule_change(
+    slot_epoch: u64,
+    difference: ScheduleDifference,
+    accounts: &AccountNumbers,
+) -> ScheduleChange {
     let mut numbers = BTreeMap::new();
     let mut number = |account| *numbers.entry(account).or_insert_with(|| accounts.number(account));
     let put = difference.put.into_iter();
     ScheduleChange {
-        slot_epoch: book,
+        slot_epoch,
         base: difference.base,
         revision: difference.revision,
-        put: put.filter_map(|(one, share)| assignment(&one, share, number(one.account))).collect(),
+        put: put.filter_map(|(scheduled, share)| assignment(&scheduled, share, number(scheduled.account))).collect(),
         drop: difference.drop.into_iter().map(monitor).collect(),
         has_more: false,
     }
@@ -135,14 +139,14 @@ pub(super) fn observation(
     kind: CheckKind,
     agent: &AgentRecord,
     received: Timestamp,
-) -> seen::Observation {
+) -> core_observation::Observation {
     let age = i64::try_from(result.age_ms).unwrap_or(i64::MAX);
     let ended = received - age;
     let mut started = Timestamp::from_millis(result.started_ms);
     if !(0..=LONGEST_CHECK_MS).contains(&ended.since(started)) {
         started = ended - i64::from(result.report.latency_ms.unwrap_or(0).min(10_000));
     }
-    seen::Observation {
+    core_observation::Observation {
         revision: result.revision,
         region: agent.region,
         vantage: agent.vantage_no,
@@ -155,8 +159,8 @@ pub(super) fn observation(
 }
 
 /// Builds the observation for a check that has had no response for 3 s.
-pub(super) fn pending(revision: u32, agent: &AgentRecord, now: Timestamp) -> seen::Observation {
-    seen::Observation {
+pub(super) fn pending(revision: u32, agent: &AgentRecord, now: Timestamp) -> core_observation::Observation {
+    core_observation::Observation {
         revision,
         region: agent.region,
         vantage: agent.vantage_no,
@@ -164,7 +168,7 @@ pub(super) fn pending(revision: u32, agent: &AgentRecord, now: Timestamp) -> see
         round: None,
         started: now - PENDING_AFTER_MS,
         ended: now,
-        outcome: seen::ProbeOutcome::Pending,
+        outcome: core_observation::ProbeOutcome::Pending,
     }
 }
 
@@ -205,12 +209,12 @@ fn record(record: core_check::RecordType) -> wire_check::WireRecordType {
     }
 }
 
-fn outcome(report: wire::ProbeReport, kind: CheckKind) -> seen::ProbeOutcome {
-    let facts = seen::Measurements {
+fn outcome(report: wire::ProbeReport, kind: CheckKind) -> core_observation::ProbeOutcome {
+    let measurements = core_observation::Measurements {
         latency_ms: report.latency_ms,
         status_code: report.status_code,
         address: report.address,
-        phases: seen::PhaseDurations {
+        phases: core_observation::PhaseDurations {
             dns_us: report.phases.dns_us,
             connect_us: report.phases.connect_us,
             tls_us: report.phases.tls_us,
@@ -221,17 +225,19 @@ fn outcome(report: wire::ProbeReport, kind: CheckKind) -> seen::ProbeOutcome {
         degraded: report.vendor.as_ref().is_some_and(|vendor| vendor.state == wire::VendorState::Degraded),
     };
     match report.outcome {
-        wire::WireOutcome::Passed => seen::ProbeOutcome::Passed(facts),
+        wire::WireOutcome::Passed => core_observation::ProbeOutcome::Passed(measurements),
         // Other agents may reach it. As a failure, the contradiction would put honest agents into quarantine,
         // through a monitor that anyone can create. The monitor's owner reads the reason.
         wire::WireOutcome::Failed(wire::WireFailure::AddressNotAllowed { class: wire::AddressClass::Own }) => {
-            seen::ProbeOutcome::Inconclusive(seen::InconclusiveReason::External(OWN_HOST_REASON.to_owned()))
+            core_observation::ProbeOutcome::Inconclusive(core_observation::InconclusiveReason::External(
+                OWN_HOST_REASON.to_owned(),
+            ))
         }
         wire::WireOutcome::Failed(fault) => {
-            seen::ProbeOutcome::Failed(facts, failure(fault, kind, report.vendor.as_ref()))
+            core_observation::ProbeOutcome::Failed(measurements, failure(fault, kind, report.vendor.as_ref()))
         }
-        wire::WireOutcome::Inconclusive(fault) => seen::ProbeOutcome::Inconclusive(own_fault(&fault, kind)),
-        wire::WireOutcome::Pending => seen::ProbeOutcome::Pending,
+        wire::WireOutcome::Inconclusive(fault) => core_observation::ProbeOutcome::Inconclusive(own_fault(&fault, kind)),
+        wire::WireOutcome::Pending => core_observation::ProbeOutcome::Pending,
     }
 }
 
@@ -239,16 +245,20 @@ fn outcome(report: wire::ProbeReport, kind: CheckKind) -> seen::ProbeOutcome {
 const OWN_HOST_REASON: &str =
     "the target is the agent's own host or the coordinator's, which is not checked from there";
 
-fn failure(fault: wire::WireFailure, kind: CheckKind, vendor: Option<&wire::VendorReading>) -> seen::Failure {
-    use seen::Failure;
+fn failure(
+    fault: wire::WireFailure,
+    kind: CheckKind,
+    vendor: Option<&wire::VendorReading>,
+) -> core_observation::Failure {
+    use core_observation::Failure;
     let days = |days: u32| i32::try_from(days).unwrap_or(i32::MAX);
     match fault {
         wire::WireFailure::Timeout { phase } => Failure::Timeout(match phase {
-            wire::WirePhase::Dns => seen::CheckPhase::Dns,
-            wire::WirePhase::Connect => seen::CheckPhase::Connect,
-            wire::WirePhase::Tls => seen::CheckPhase::Tls,
-            wire::WirePhase::FirstByte => seen::CheckPhase::FirstByte,
-            wire::WirePhase::Transfer => seen::CheckPhase::Transfer,
+            wire::WirePhase::Dns => core_observation::CheckPhase::Dns,
+            wire::WirePhase::Connect => core_observation::CheckPhase::Connect,
+            wire::WirePhase::Tls => core_observation::CheckPhase::Tls,
+            wire::WirePhase::FirstByte => core_observation::CheckPhase::FirstByte,
+            wire::WirePhase::Transfer => core_observation::CheckPhase::Transfer,
         }),
         wire::WireFailure::Refused => Failure::Refused,
         wire::WireFailure::Reset | wire::WireFailure::ClosedEarly => Failure::Reset,
@@ -289,8 +299,8 @@ fn failure(fault: wire::WireFailure, kind: CheckKind, vendor: Option<&wire::Vend
 /// Returns the vendor's own status text, with its incident's title if it names one.
 fn vendor_text(vendor: Option<&wire::VendorReading>) -> String {
     match vendor {
-        Some(wire::VendorReading { vendor_text: word, incident: Some(title), .. }) => {
-            format!("{word}: {title}")
+        Some(wire::VendorReading { vendor_text: text, incident: Some(title), .. }) => {
+            format!("{text}: {title}")
         }
         Some(reading) => reading.vendor_text.to_string(),
         None => "the vendor reports an outage".to_owned(),
@@ -321,21 +331,23 @@ fn own_fault_text(fault: &wire::WireOwnFault, kind: CheckKind) -> String {
     }
 }
 
-fn own_fault(fault: &wire::WireOwnFault, kind: CheckKind) -> seen::InconclusiveReason {
+fn own_fault(fault: &wire::WireOwnFault, kind: CheckKind) -> core_observation::InconclusiveReason {
     match fault {
-        wire::WireOwnFault::NoRoute => seen::InconclusiveReason::NoRoute,
-        wire::WireOwnFault::NoDescriptors => seen::InconclusiveReason::NoDescriptors,
-        wire::WireOwnFault::ResolverDead => seen::InconclusiveReason::ResolverDead,
-        wire::WireOwnFault::NotPermitted => seen::InconclusiveReason::NotPermitted,
-        wire::WireOwnFault::UnsupportedCheck => seen::InconclusiveReason::Unsupported,
+        wire::WireOwnFault::NoRoute => core_observation::InconclusiveReason::NoRoute,
+        wire::WireOwnFault::NoDescriptors => core_observation::InconclusiveReason::NoDescriptors,
+        wire::WireOwnFault::ResolverDead => core_observation::InconclusiveReason::ResolverDead,
+        wire::WireOwnFault::NotPermitted => core_observation::InconclusiveReason::NotPermitted,
+        wire::WireOwnFault::UnsupportedCheck => core_observation::InconclusiveReason::Unsupported,
         // The monitor's owner reads the reason in the agent's words.
         wire::WireOwnFault::RegistryUnreadable { .. }
         | wire::WireOwnFault::VendorUnreadable { .. }
         | wire::WireOwnFault::VendorComponentMissing
         | wire::WireOwnFault::VendorStateUnknown { .. } => {
-            seen::InconclusiveReason::External(own_fault_text(fault, kind))
+            core_observation::InconclusiveReason::External(own_fault_text(fault, kind))
         }
-        wire::WireOwnFault::Overloaded | wire::WireOwnFault::Internal { .. } => seen::InconclusiveReason::Overloaded,
+        wire::WireOwnFault::Overloaded | wire::WireOwnFault::Internal { .. } => {
+            core_observation::InconclusiveReason::Overloaded
+        }
     }
 }
 

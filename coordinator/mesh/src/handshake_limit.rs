@@ -72,7 +72,7 @@ impl HandshakeLimiter {
     pub(super) fn acquire(&self, source: IpAddr, now: Instant) -> Option<HandshakePermit> {
         let source = source_network(source);
         let mut state = self.state();
-        let leave = Arc::new(Notify::new());
+        let eviction = Arc::new(Notify::new());
         let number = if state.known_networks.contains(&source) && state.known_open < MAX_KNOWN {
             if !state.take_token(source, true, now) {
                 return None;
@@ -80,10 +80,10 @@ impl HandshakeLimiter {
             state.known_open += 1;
             None
         } else {
-            Some(state.register(source, &leave, now)?)
+            Some(state.register(source, &eviction, now)?)
         };
         drop(state);
-        Some(HandshakePermit { limiter: self.clone(), number, eviction: leave })
+        Some(HandshakePermit { limiter: self.clone(), number, eviction })
     }
 
     /// Records that an agent has connected from `source`.
@@ -115,22 +115,22 @@ impl LimiterState {
 
     /// Registers a handshake of an unknown source and returns its number. If all permits are taken, the oldest one
     /// past its grace time is evicted.
-    fn register(&mut self, source: IpAddr, leave: &Arc<Notify>, now: Instant) -> Option<u64> {
-        let oldest = self.open.first_key_value().map(|(number, (begun, _))| (*number, *begun));
+    fn register(&mut self, source: IpAddr, eviction: &Arc<Notify>, now: Instant) -> Option<u64> {
+        let oldest = self.open.first_key_value().map(|(number, (started, _))| (*number, *started));
         let oldest = oldest.filter(|_| self.open.len() >= MAX_UNKNOWN);
-        let is_taken = oldest.is_some_and(|(_, begun)| now.saturating_duration_since(begun) < GRACE);
+        let is_in_grace = oldest.is_some_and(|(_, started)| now.saturating_duration_since(started) < GRACE);
         // All limits are checked before any token is taken: a refused handshake costs neither a token nor a permit.
         let has_token = self.total.has_token(TOTAL_RATE, self.since_start(now));
-        if is_taken || !has_token || !self.take_token(source, false, now) {
+        if is_in_grace || !has_token || !self.take_token(source, false, now) {
             return None;
         }
         self.total.reserve(TOTAL_RATE, self.since_start(now));
-        if let Some((_, leave)) = oldest.and_then(|(number, _)| self.open.remove(&number)) {
-            leave.notify_one();
+        if let Some((_, eviction)) = oldest.and_then(|(number, _)| self.open.remove(&number)) {
+            eviction.notify_one();
         }
         let number = self.next;
         self.next += 1;
-        self.open.insert(number, (now, Arc::clone(leave)));
+        self.open.insert(number, (now, Arc::clone(eviction)));
         Some(number)
     }
 }
@@ -161,64 +161,64 @@ mod tests {
     use super::*;
 
     /// Returns the nth of many addresses, each in a network of its own.
-    fn stranger(number: usize) -> IpAddr {
+    fn unknown_source(number: usize) -> IpAddr {
         let [.., a, b] = number.to_be_bytes();
         IpAddr::from([10, a, b, 1])
     }
 
     #[test]
-    fn one_network_has_its_pace_and_others_theirs() {
-        let begun = Instant::now();
-        let gate = HandshakeLimiter::new(begun);
-        let turns = |source: &str, now| {
+    fn each_network_has_its_own_rate() {
+        let started = Instant::now();
+        let limiter = HandshakeLimiter::new(started);
+        let admitted_count = |source: &str, now| {
             let source = source.parse().unwrap();
-            std::iter::from_fn(|| gate.acquire(source, now)).count()
+            std::iter::from_fn(|| limiter.acquire(source, now)).count()
         };
-        assert_eq!(turns("2001:db8::1", begun), 32);
-        assert_eq!(turns("2001:db8::2", begun), 0, "one host has all addresses of its network");
-        assert_eq!(turns("192.0.2.1", begun), 32);
-        assert_eq!(turns("2001:db8::1", begun + Duration::from_secs(1)), 8);
-        assert_eq!(turns("2001:db8::1", begun + Duration::from_secs(60)), 32);
+        assert_eq!(admitted_count("2001:db8::1", started), 32);
+        assert_eq!(admitted_count("2001:db8::2", started), 0, "one host has all addresses of its network");
+        assert_eq!(admitted_count("192.0.2.1", started), 32);
+        assert_eq!(admitted_count("2001:db8::1", started + Duration::from_secs(1)), 8);
+        assert_eq!(admitted_count("2001:db8::1", started + Duration::from_secs(60)), 32);
     }
 
     #[test]
-    fn the_oldest_handshake_makes_room_once_it_has_had_its_time() {
-        let begun = Instant::now();
-        let gate = HandshakeLimiter::new(begun);
-        let held: Vec<_> = (0..MAX_UNKNOWN).map(|n| gate.acquire(stranger(n), begun).unwrap()).collect();
-        assert!(gate.acquire(stranger(1_000), begun + GRACE / 2).is_none());
-        assert!(held[0].evicted().now_or_never().is_none());
-        let _new = gate.acquire(stranger(1_001), begun + GRACE).unwrap();
-        assert!(held[0].evicted().now_or_never().is_some());
-        assert!(held[1].evicted().now_or_never().is_none());
-        drop(held);
-        assert_eq!(gate.state().open.len(), 1);
+    fn the_oldest_handshake_is_evicted_after_its_grace_time() {
+        let started = Instant::now();
+        let limiter = HandshakeLimiter::new(started);
+        let permits: Vec<_> = (0..MAX_UNKNOWN).map(|n| limiter.acquire(unknown_source(n), started).unwrap()).collect();
+        assert!(limiter.acquire(unknown_source(1_000), started + GRACE / 2).is_none());
+        assert!(permits[0].evicted().now_or_never().is_none());
+        let _new = limiter.acquire(unknown_source(1_001), started + GRACE).unwrap();
+        assert!(permits[0].evicted().now_or_never().is_some());
+        assert!(permits[1].evicted().now_or_never().is_none());
+        drop(permits);
+        assert_eq!(limiter.state().open.len(), 1);
     }
 
     #[test]
-    fn strangers_share_a_pace_and_an_agents_network_is_let_in_besides() {
-        let begun = Instant::now();
-        let gate = HandshakeLimiter::new(begun);
-        let home = "2001:db8:7::9".parse().unwrap();
-        gate.add_known_network("2001:db8:7::1".parse().unwrap());
-        let admitted = (0..5_000).filter(|n| gate.acquire(stranger(*n), begun).is_some()).count();
+    fn unknown_sources_share_a_rate_and_known_networks_have_their_own() {
+        let started = Instant::now();
+        let limiter = HandshakeLimiter::new(started);
+        let known_source = "2001:db8:7::9".parse().unwrap();
+        limiter.add_known_network("2001:db8:7::1".parse().unwrap());
+        let admitted = (0..5_000).filter(|n| limiter.acquire(unknown_source(*n), started).is_some()).count();
         assert_eq!(admitted, 96);
-        let at_home: Vec<_> = (0..MAX_KNOWN).filter_map(|_| gate.acquire(home, begun)).collect();
-        assert_eq!(at_home.len(), 32);
-        drop(at_home);
-        assert_eq!(gate.state().known_open, 0);
+        let permits: Vec<_> = (0..MAX_KNOWN).filter_map(|_| limiter.acquire(known_source, started)).collect();
+        assert_eq!(permits.len(), 32);
+        drop(permits);
+        assert_eq!(limiter.state().known_open, 0);
     }
 
     #[test]
-    fn what_is_kept_of_networks_is_bounded() {
+    fn tracked_networks_are_bounded() {
         let mut now = Instant::now();
-        let gate = HandshakeLimiter::new(now);
+        let limiter = HandshakeLimiter::new(now);
         for number in 0..2 * MAX_NETWORKS {
-            gate.add_known_network(stranger(number));
+            limiter.add_known_network(unknown_source(number));
             now += Duration::from_millis(1);
-            drop(gate.acquire(stranger(number + 20_000), now));
+            drop(limiter.acquire(unknown_source(number + 20_000), now));
         }
-        assert_eq!(gate.state().known_networks.len(), MAX_NETWORKS);
-        assert!(gate.state().per_network.key_count() <= MAX_NETWORKS);
+        assert_eq!(limiter.state().known_networks.len(), MAX_NETWORKS);
+        assert!(limiter.state().per_network.key_count() <= MAX_NETWORKS);
     }
 }

@@ -104,7 +104,7 @@ pub(super) struct SessionHandle {
 #[derive(Default)]
 pub(super) struct MonitorIndex {
     /// The schedule that was indexed.
-    schedules: MonitorSchedule,
+    schedule: MonitorSchedule,
     slots: BTreeMap<MonitorId, u32>,
 }
 
@@ -151,7 +151,7 @@ impl Hub {
     /// Reloads the members' records and closes the connections of those that are no longer enrolled.
     pub(super) async fn reload(&self) {
         // One reload at a time, so that an older list never replaces a newer one.
-        let _turn = self.reloading.lock().await;
+        let _guard = self.reloading.lock().await;
         let agents = match self.members.agents().await {
             Ok(agents) => agents,
             Err(fault) => {
@@ -160,40 +160,40 @@ impl Hub {
             }
         };
         let mut state = self.state();
-        for (place, session) in state.roster.set_agents(agents) {
-            if let Some(live) = state.live.get(&place).filter(|live| live.session == session) {
+        for (vantage, session) in state.roster.set_agents(agents) {
+            if let Some(live) = state.live.get(&vantage).filter(|live| live.session == session) {
                 live.close.send_replace(Some(CloseReason::Revoked));
             }
-            state.live.remove(&place);
+            state.live.remove(&vantage);
         }
-        let HubState { roster, agent_states: memories, .. } = &mut *state;
-        memories.retain(|id, _| roster.agent(*id).is_some());
+        let HubState { roster, agent_states, .. } = &mut *state;
+        agent_states.retain(|id, _| roster.agent(*id).is_some());
         self.publish(&state);
     }
 
     /// Registers a session and closes the agent's previous one. Returns `None` if the agent is not enrolled.
-    pub(super) fn connect(&self, agent: &AgentRecord, mut arrived: ConnectionInfo) -> Option<SessionHandle> {
+    pub(super) fn connect(&self, agent: &AgentRecord, mut connection_info: ConnectionInfo) -> Option<SessionHandle> {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
-        arrived.session = session;
+        connection_info.session = session;
         let mut state = self.state();
-        let seated = state.roster.connect(agent.vantage_no, arrived)?;
+        let outcome = state.roster.connect(agent.vantage_no, connection_info)?;
         let (close, closing) = watch::channel(None);
-        let (ask, questions) = probe_queue::queue();
-        let before = state.live.insert(agent.vantage_no, LiveSession { session, close, probes: ask });
-        if let (Some(_), Some(before)) = (seated.replaced, before) {
-            before.close.send_replace(Some(CloseReason::Replaced));
+        let (probe_sender, probe_receiver) = probe_queue::queue();
+        let previous = state.live.insert(agent.vantage_no, LiveSession { session, close, probes: probe_sender });
+        if let (Some(_), Some(previous)) = (outcome.replaced, previous) {
+            previous.close.send_replace(Some(CloseReason::Replaced));
             MeshCounters::add(&self.counters.replaced);
             if let Some(omitted) = self.logs.admit((Some(agent.id), "replaced")) {
                 warn!(agent = %agent.id, name = agent.name, omitted, "a second connection with the same identity replaced the first");
             }
         }
-        if seated.found_shared {
+        if outcome.found_shared {
             MeshCounters::add(&self.counters.shared_identities);
             if let Some(omitted) = self.logs.admit((Some(agent.id), "shared")) {
                 error!(agent = %agent.id, name = agent.name, omitted, "two hosts share one identity; its rounds do not count until one of them is stopped");
             }
         }
-        let memory = state.agent_states.entry(agent.id).or_insert_with(|| {
+        let agent_state = state.agent_states.entry(agent.id).or_insert_with(|| {
             Arc::new(AgentState {
                 ledger: Mutex::default(),
                 sent_schedule: Mutex::new(SentSchedule::new(self.first_revision)),
@@ -202,21 +202,21 @@ impl Hub {
                 result_counters: ResultCounters::default(),
             })
         });
-        let memory = Arc::clone(memory);
+        let agent_state = Arc::clone(agent_state);
         self.publish(&state);
         Some(SessionHandle {
             session,
             close: closing,
-            probes: questions,
-            agent_state: memory,
-            shared_until: seated.shared_until,
+            probes: probe_receiver,
+            agent_state,
+            shared_until: outcome.shared_until,
         })
     }
 
     /// Writes a change to an agent's record. If that fails, the mesh continues with its state in memory.
-    pub(super) async fn update_record(&self, agent: AgentId, note: IdentityChange) -> Option<IdentityUpdate> {
-        let noted = self.members.update(agent, note).await;
-        noted.inspect_err(|fault| error!(%agent, %fault, "an agent's record can't be written")).ok()
+    pub(super) async fn update_record(&self, agent: AgentId, change: IdentityChange) -> Option<IdentityUpdate> {
+        let update = self.members.update(agent, change).await;
+        update.inspect_err(|fault| error!(%agent, %fault, "an agent's record can't be written")).ok()
     }
 
     /// Ends a session at once, if it is still the current one.
@@ -232,8 +232,8 @@ impl Hub {
     }
 
     /// Closes the vantage's connection, if it has one.
-    pub(super) fn close(&self, place: VantageNo, reason: CloseReason) {
-        if let Some(live) = self.state().live.get(&place) {
+    pub(super) fn close(&self, vantage: VantageNo, reason: CloseReason) {
+        if let Some(live) = self.state().live.get(&vantage) {
             live.close.send_replace(Some(reason));
         }
     }
@@ -246,23 +246,23 @@ impl Hub {
 
     /// Queues a probe request for the vantage's session. Returns the request that won't be sent: this one if there is
     /// no session, or an evicted one of an account with too many in the queue.
-    pub(super) fn send_probe(&self, question: ProbeDispatch) -> Result<(), ProbeDispatch> {
-        let account = self.account_numbers.number(question.account);
+    pub(super) fn send_probe(&self, probe: ProbeDispatch) -> Result<(), ProbeDispatch> {
+        let account = self.account_numbers.number(probe.account);
         let state = self.state();
-        let Some(live) = state.live.get(&question.request.vantage) else { return Err(question) };
-        live.probes.push(account, question).map_err(|unasked| match unasked {
-            ProbeQueueError::Evicted(question) => question,
-            ProbeQueueError::Closed(question) => {
+        let Some(live) = state.live.get(&probe.request.vantage) else { return Err(probe) };
+        live.probes.push(account, probe).map_err(|rejected| match rejected {
+            ProbeQueueError::Evicted(probe) => probe,
+            ProbeQueueError::Closed(probe) => {
                 // The task that sends probe requests has failed: only a new connection starts another.
                 live.close.send_replace(Some(CloseReason::Internal));
-                question
+                probe
             }
         })
     }
 
     /// Sends a response to the driver without ever waiting: the driver may itself be waiting for the mesh.
-    pub(super) fn send_response(&self, question: &ProbeDispatch, answer: ProbeResponse) {
-        let arrival = Arrival::ProbeResponse { slot: question.slot, number: question.request.number, answer };
+    pub(super) fn send_response(&self, probe: &ProbeDispatch, response: ProbeResponse) {
+        let arrival = Arrival::ProbeResponse { slot: probe.slot, number: probe.request.number, response };
         if self.responses.try_send(arrival).is_err() {
             MeshCounters::add(&self.counters.responses_lost);
         }
@@ -289,12 +289,12 @@ impl Hub {
         let state = self.state();
         let mut views = state.roster.agent_views();
         for view in &mut views {
-            if let Some(memory) = state.agent_states.get(&view.agent.id) {
-                let counted = &memory.result_counters;
+            if let Some(agent_state) = state.agent_states.get(&view.agent.id) {
+                let counters = &agent_state.result_counters;
                 view.results = ResultCounts {
-                    received: counted.received.load(Ordering::Relaxed),
-                    duplicates: counted.duplicates.load(Ordering::Relaxed),
-                    dropped: counted.dropped.load(Ordering::Relaxed),
+                    received: counters.received.load(Ordering::Relaxed),
+                    duplicates: counters.duplicates.load(Ordering::Relaxed),
+                    dropped: counters.dropped.load(Ordering::Relaxed),
                 };
             }
         }
@@ -306,7 +306,7 @@ impl Hub {
         self.state().roster.agent(id)
     }
 
-    pub(super) fn schedules(&self) -> MonitorSchedule {
+    pub(super) fn current_schedule(&self) -> MonitorSchedule {
         self.schedule.borrow().clone()
     }
 
@@ -314,15 +314,15 @@ impl Hub {
     pub(super) fn index(&self) -> MutexGuard<'_, MonitorIndex> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         // Read under the lock, so that an older schedule never follows a newer one.
-        index.update(self.schedules());
+        index.update(self.current_schedule());
         index
     }
 
     /// Returns the current inputs of a vantage's plan.
-    pub(super) fn plan_inputs(&self, place: VantageNo) -> PlanInputs {
-        let schedules = self.schedules();
+    pub(super) fn plan_inputs(&self, vantage: VantageNo) -> PlanInputs {
+        let schedule = self.current_schedule();
         let mesh = Arc::clone(&self.mesh.borrow());
-        PlanInputs { vantage: Some(place), schedules, mesh, capabilities: self.capabilities() }
+        PlanInputs { vantage: Some(vantage), schedule, mesh, capabilities: self.capabilities() }
     }
 
     /// Returns the capabilities of the connected vantages; every change is published with the mesh.
@@ -332,19 +332,19 @@ impl Hub {
 
     fn publish(&self, state: &HubState) {
         let mesh = state.roster.mesh();
-        let able = state.roster.capabilities();
-        let mut held = self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
-        let others_can = **held != able;
-        if others_can {
-            *held = Arc::new(able);
+        let capabilities = state.roster.capabilities();
+        let mut current = self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        let capabilities_changed = **current != capabilities;
+        if capabilities_changed {
+            *current = Arc::new(capabilities);
         }
-        drop(held);
-        self.mesh.send_if_modified(|held| {
-            let changed = **held != mesh;
+        drop(current);
+        self.mesh.send_if_modified(|published| {
+            let changed = **published != mesh;
             if changed {
-                *held = Arc::new(mesh);
+                *published = Arc::new(mesh);
             }
-            changed || others_can
+            changed || capabilities_changed
         });
     }
 
@@ -374,22 +374,22 @@ impl MonitorIndex {
     }
 
     /// Returns the schedule that was indexed.
-    pub(super) fn schedules(&self) -> &MonitorSchedule {
-        &self.schedules
+    pub(super) fn schedule(&self) -> &MonitorSchedule {
+        &self.schedule
     }
 
     /// Applies the edits since the indexed schedule.
     fn update(&mut self, next: MonitorSchedule) {
-        match next.changed_since(self.schedules.version()) {
+        match next.changed_since(self.schedule.version()) {
             Some(changed) => {
-                for gone in changed.iter().filter_map(|slot| self.schedules.get(*slot)) {
-                    self.slots.remove(&gone.monitor);
+                for removed in changed.iter().filter_map(|slot| self.schedule.get(*slot)) {
+                    self.slots.remove(&removed.monitor);
                 }
-                let after = changed.iter().filter_map(|slot| next.get(*slot));
-                self.slots.extend(after.map(|monitor| (monitor.monitor, monitor.slot)));
+                let added = changed.iter().filter_map(|slot| next.get(*slot));
+                self.slots.extend(added.map(|monitor| (monitor.monitor, monitor.slot)));
             }
             None => self.slots = next.iter().map(|monitor| (monitor.monitor, monitor.slot)).collect(),
         }
-        self.schedules = next;
+        self.schedule = next;
     }
 }

@@ -84,12 +84,12 @@ async fn decide(hub: &Hub, connection: &Connection, mut send: SendStream, reques
         attempts.record_refusal(source, now);
     }
     drop(attempts);
-    let (reason, answer) = match outcome {
-        Ok(joined) => (CloseReason::Done, JoinResponse::Enrolled(joined)),
+    let (reason, response) = match outcome {
+        Ok(enrolment) => (CloseReason::Done, JoinResponse::Enrolled(enrolment)),
         Err(reason) if reason.is_code_only() => return refuse(hub, connection, reason),
         Err(reason) => (refuse(hub, connection, reason), JoinResponse::Refused { reason }),
     };
-    if wire::write(&mut send, &answer, MAX_JOIN_FRAME).await.is_ok() && send.finish().is_ok() {
+    if wire::write(&mut send, &response, MAX_JOIN_FRAME).await.is_ok() && send.finish().is_ok() {
         // Closing now could overtake the response.
         let _ = timeout(TIME_LIMIT, send.stopped()).await;
     }
@@ -113,8 +113,8 @@ async fn admit(hub: &Hub, request: &JoinRequest, now: Timestamp) -> Result<Enrol
     let issued = issue_certificate(&trust, &request.csr_der, agent, now, hub.settings.certificate_life)?;
     let certificate =
         CertificateId { serial: issued.serial.as_bytes().to_vec(), valid_from: issued.validity.not_before };
-    let newcomer = NewAgent { id: agent, joined_at: now, certificate };
-    let agent = hub.members.enrol(id, newcomer).await.map_err(internal)?.map_err(|refusal| match refusal {
+    let new_agent = NewAgent { id: agent, joined_at: now, certificate };
+    let agent = hub.members.enrol(id, new_agent).await.map_err(internal)?.map_err(|error| match error {
         EnrolError::Used => CloseReason::TokenUsed,
         EnrolError::Revoked => CloseReason::TokenRevoked,
         EnrolError::NameTaken => CloseReason::NameTaken,
@@ -122,14 +122,14 @@ async fn admit(hub: &Hub, request: &JoinRequest, now: Timestamp) -> Result<Enrol
     MeshCounters::add(&hub.counters.joined);
     info!(agent = %agent.id, name = agent.name, region = %agent.region, network = agent.network, "agent joined");
     hub.reload().await;
-    Ok(joined(hub, &trust, &agent, &issued))
+    Ok(build_enrolment(hub, &trust, &agent, &issued))
 }
 
 /// Checks a token. A sender that does not know the secret learns nothing about the invitation's state.
 fn check_token(invitation: Option<&Invitation>, token: &JoinToken, now: Timestamp) -> Result<(), CloseReason> {
     let invitation = invitation.ok_or(CloseReason::TokenUnknown)?;
-    let fits = JoinTokenSecretHash(invitation.secret_hash).matches(&token.secret);
-    if !fits || invitation.wrong_secrets >= MAX_WRONG_SECRETS {
+    let secret_matches = JoinTokenSecretHash(invitation.secret_hash).matches(&token.secret);
+    if !secret_matches || invitation.wrong_secrets >= MAX_WRONG_SECRETS {
         return Err(CloseReason::TokenForged);
     }
     match invitation.state(now) {
@@ -141,7 +141,7 @@ fn check_token(invitation: Option<&Invitation>, token: &JoinToken, now: Timestam
     }
 }
 
-fn joined(hub: &Hub, trust: &Trust, agent: &AgentRecord, issued: &IssuedCertificate) -> Enrolment {
+fn build_enrolment(hub: &Hub, trust: &Trust, agent: &AgentRecord, issued: &IssuedCertificate) -> Enrolment {
     Enrolment {
         certificates_der: vec![issued.certificate.to_vec()],
         authorities_der: trust.authorities_der(),
@@ -169,7 +169,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 
-    fn invited() -> (Invitation, JoinToken) {
+    fn invitation_and_token() -> (Invitation, JoinToken) {
         let token = JoinToken::generate(JoinTokenId(7), [1; 32]).unwrap();
         let invitation = Invitation {
             id: InvitationId::from_u128(7),
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_bad_token_has_its_own_reason() {
-        let (good, token) = invited();
+        let (good, token) = invitation_and_token();
         assert_eq!(check_token(Some(&good), &token, NOW), Ok(()));
         assert_eq!(check_token(None, &token, NOW), Err(CloseReason::TokenUnknown));
         assert_eq!(check_token(Some(&good), &token, NOW + MINUTE), Err(CloseReason::TokenExpired));
@@ -196,15 +196,15 @@ mod tests {
         assert_eq!(check_token(Some(&used), &token, NOW), Err(CloseReason::TokenUsed));
         let revoked = Invitation { revoked_at: Some(NOW), ..good.clone() };
         assert_eq!(check_token(Some(&revoked), &token, NOW), Err(CloseReason::TokenRevoked));
-        let (_, forged) = invited();
+        let (_, forged) = invitation_and_token();
         assert_eq!(check_token(Some(&revoked), &forged, NOW), Err(CloseReason::TokenForged));
         assert_eq!(check_token(Some(&good), &forged, NOW), Err(CloseReason::TokenForged));
         assert_eq!(check_token(Some(&used), &forged, NOW + MINUTE), Err(CloseReason::TokenForged));
     }
 
     #[test]
-    fn five_wrong_secrets_end_an_invitation_even_for_the_right_one() {
-        let (good, token) = invited();
+    fn five_wrong_secrets_block_an_invitation_even_for_the_right_secret() {
+        let (good, token) = invitation_and_token();
         let four = Invitation { wrong_secrets: 4, ..good.clone() };
         assert_eq!(check_token(Some(&four), &token, NOW), Ok(()));
         let five = Invitation { wrong_secrets: 5, ..good };

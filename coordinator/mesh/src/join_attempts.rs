@@ -52,7 +52,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 
     #[test]
-    fn a_source_is_not_listened_to_after_ten_refusals_until_a_minute_has_passed() {
+    fn a_source_is_blocked_for_a_minute_after_ten_refusals() {
         let mut attempts = JoinAttempts::default();
         let (one, same_net, other): (IpAddr, IpAddr, IpAddr) =
             ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap(), "192.0.2.1".parse().unwrap());

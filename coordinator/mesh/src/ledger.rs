@@ -51,30 +51,30 @@ impl Ledger {
     pub(super) fn begin_connection(&mut self, hello: &AgentHello) -> Vec<DurabilityMark> {
         let named: Vec<BootId> = hello.earlier_boots.iter().copied().chain([hello.boot]).collect();
         self.boots.retain(|boot, _| named.contains(boot));
-        let known = self.boots.iter().filter(|(_, held)| held.through > 0);
-        let marks = known.map(|(boot, held)| DurabilityMark { boot: *boot, through: held.through }).collect();
+        let known = self.boots.iter().filter(|(_, results)| results.through > 0);
+        let marks = known.map(|(boot, results)| DurabilityMark { boot: *boot, through: results.through }).collect();
         for boot in named {
-            let held = self.boots.entry(boot).or_default();
-            held.is_fresh = true;
-            held.is_due = false;
+            let results = self.boots.entry(boot).or_default();
+            results.is_fresh = true;
+            results.is_due = false;
         }
         marks
     }
 
     /// Records the numbers of a batch. Returns the runs of the new ones, first to last; the rest are duplicates.
     pub(super) fn receive(&mut self, boot: BootId, from: u64, through: u64) -> Result<Vec<NumberRange>, LedgerError> {
-        let mut gone = 0;
+        let mut lost = 0;
         let boot = self.boot(boot, from, through)?;
         if boot.is_fresh {
             // An agent sends its oldest results first. Everything before them will never arrive, except results that
             // came on an earlier connection and are still being written.
             boot.is_fresh = false;
             let first_pending = boot.pending.0.keys().next().copied().unwrap_or(from);
-            let before = from.min(first_pending) - 1;
+            let last_skipped = from.min(first_pending) - 1;
             if boot.through > 0 {
-                gone = boot.missing(1, before);
+                lost = boot.missing(1, last_skipped);
             }
-            boot.finish(1, before);
+            boot.finish(1, last_skipped);
         }
         let mut new: Vec<NumberRange> = Vec::new();
         for number in (from..=through).filter(|number| !boot.has(*number)) {
@@ -88,7 +88,7 @@ impl Ledger {
         }
         boot.is_due |= new.is_empty();
         boot.check()?;
-        self.lost = self.lost.saturating_add(gone);
+        self.lost = self.lost.saturating_add(lost);
         Ok(new)
     }
 
@@ -117,20 +117,20 @@ impl Ledger {
     /// Records the agent's report that the range will never arrive.
     pub(super) fn record_gap(&mut self, boot: BootId, from: u64, through: u64) -> Result<(), LedgerError> {
         let boot = self.boot(boot, from, through)?;
-        let gone = boot.missing(from, through);
+        let lost = boot.missing(from, through);
         boot.finish(from, through);
         boot.is_due = true;
         boot.check()?;
-        self.lost = self.lost.saturating_add(gone);
+        self.lost = self.lost.saturating_add(lost);
         Ok(())
     }
 
     /// Returns the acknowledgements that are due, each once.
     pub(super) fn take_due_acks(&mut self) -> Vec<DurabilityMark> {
-        let due = self.boots.iter_mut().filter(|(_, held)| held.is_due && held.through > 0);
-        due.map(|(boot, held)| {
-            held.is_due = false;
-            DurabilityMark { boot: *boot, through: held.through }
+        let due = self.boots.iter_mut().filter(|(_, results)| results.is_due && results.through > 0);
+        due.map(|(boot, results)| {
+            results.is_due = false;
+            DurabilityMark { boot: *boot, through: results.through }
         })
         .collect()
     }
@@ -195,8 +195,8 @@ impl Runs {
     }
 
     fn insert(&mut self, mut from: u64, mut through: u64) {
-        let reach = through.saturating_add(1);
-        while let Some((first, last)) = self.0.range(..=reach).next_back().map(|(first, last)| (*first, *last)) {
+        let adjacent_end = through.saturating_add(1);
+        while let Some((first, last)) = self.0.range(..=adjacent_end).next_back().map(|(first, last)| (*first, *last)) {
             if last.saturating_add(1) < from {
                 break;
             }
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    fn begun() -> Ledger {
+    fn connected_ledger() -> Ledger {
         let mut ledger = Ledger::default();
         assert_eq!(ledger.begin_connection(&hello(&[])), []);
         ledger
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn nothing_is_acknowledged_before_it_is_durable() {
-        let mut ledger = begun();
+        let mut ledger = connected_ledger();
         assert_eq!(ledger.receive(BOOT, 1, 3), Ok(vec![(1, 3)]));
         assert_eq!(ledger.take_due_acks(), []);
         ledger.mark_durable(BOOT, 1, 3);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn only_the_contiguous_part_is_acknowledged() {
-        let mut ledger = begun();
+        let mut ledger = connected_ledger();
         ledger.receive(BOOT, 1, 3).unwrap();
         ledger.receive(BOOT, 4, 6).unwrap();
         ledger.mark_durable(BOOT, 4, 6);
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_duplicate_is_dropped_and_acknowledged_again() {
-        let mut ledger = begun();
+        let mut ledger = connected_ledger();
         ledger.receive(BOOT, 1, 3).unwrap();
         assert_eq!(ledger.receive(BOOT, 2, 4), Ok(vec![(4, 4)]));
         ledger.mark_durable(BOOT, 1, 4);
@@ -286,8 +286,8 @@ mod tests {
     }
 
     #[test]
-    fn results_in_flight_over_a_reconnect_are_not_taken_twice() {
-        let mut ledger = begun();
+    fn results_in_flight_over_a_reconnect_are_not_accepted_twice() {
+        let mut ledger = connected_ledger();
         ledger.receive(BOOT, 1, 5).unwrap();
         ledger.mark_durable(BOOT, 1, 2);
         assert_eq!(ledger.begin_connection(&hello(&[])), mark(2));
@@ -297,8 +297,8 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_may_come_again() {
-        let mut ledger = begun();
+    fn failed_results_may_be_sent_again() {
+        let mut ledger = connected_ledger();
         ledger.receive(BOOT, 1, 5).unwrap();
         ledger.release(BOOT, 1, 5);
         ledger.begin_connection(&hello(&[]));
@@ -306,8 +306,8 @@ mod tests {
     }
 
     #[test]
-    fn a_coordinator_that_was_restarted_goes_on_where_the_agent_begins() {
-        let mut ledger = begun();
+    fn a_restarted_coordinator_starts_at_the_agents_first_number() {
+        let mut ledger = connected_ledger();
         assert_eq!(ledger.receive(BOOT, 5_001, 5_002), Ok(vec![(5_001, 5_002)]));
         ledger.mark_durable(BOOT, 5_001, 5_002);
         assert_eq!(ledger.take_due_acks(), mark(5_002));
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_gap_closes_a_hole() {
-        let mut ledger = begun();
+        let mut ledger = connected_ledger();
         ledger.receive(BOOT, 1, 2).unwrap();
         ledger.receive(BOOT, 6, 7).unwrap();
         ledger.mark_durable(BOOT, 1, 2);
@@ -326,11 +326,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_counted_once_whoever_tells_of_it() {
-        let mut ledger = begun();
+    fn lost_results_are_counted_once() {
+        let mut ledger = connected_ledger();
         ledger.receive(BOOT, 1, 2).unwrap();
         ledger.mark_durable(BOOT, 1, 2);
-        // Its numbers begin at 10: the seven before are lost. The agent's own report of three of them comes later.
+        // Its numbers begin at 10: the seven before are lost. The agent itself reports three of them later.
         ledger.begin_connection(&hello(&[]));
         ledger.receive(BOOT, 10, 11).unwrap();
         assert_eq!(ledger.take_lost(), 7);
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn boots_that_hello_does_not_name_are_refused() {
-        let mut ledger = begun();
+        let mut ledger = connected_ledger();
         assert_eq!(ledger.receive(BootId(8), 1, 1), Err(LedgerError::UnknownBoot));
         ledger.begin_connection(&hello(&[8]));
         assert_eq!(ledger.receive(BootId(8), 1, 1), Ok(vec![(1, 1)]));
@@ -355,13 +355,13 @@ mod tests {
 
     #[test]
     fn holes_are_bounded_and_extremes_do_not_overflow() {
-        let mut ledger = begun();
+        let mut ledger = connected_ledger();
         ledger.receive(BOOT, 1, 1).unwrap();
         ledger.record_gap(BOOT, u64::MAX, u64::MAX).unwrap();
         ledger.record_gap(BOOT, 2, u64::MAX - 1).unwrap();
         ledger.mark_durable(BOOT, 1, 1);
         assert_eq!(ledger.take_due_acks(), mark(u64::MAX));
-        let mut scattered = begun();
+        let mut scattered = connected_ledger();
         scattered.receive(BOOT, 1, 1).unwrap();
         let refused = (1..5_000).map(|n| scattered.record_gap(BOOT, n * 3, n * 3)).find(Result::is_err);
         assert_eq!(refused, Some(Err(LedgerError::TooScattered)));

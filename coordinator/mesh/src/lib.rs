@@ -72,9 +72,9 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 /// agents.
 pub const FITNESS_LOG_TARGET: &str = "parallax_mesh::fitness";
 
-/// The members' records as the mesh needs them. Every answer reflects durable state only.
+/// The members' records as the mesh needs them. Every method reflects durable state only.
 pub trait MemberRecords: Send + Sync {
-    /// Returns every agent, revoked ones included or not.
+    /// Returns every agent; the result may include revoked ones.
     fn agents(&self) -> BoxFuture<'_, Result<Vec<AgentRecord>, RecordsError>>;
 
     /// Returns one agent, revoked or not.
@@ -94,11 +94,11 @@ pub trait MemberRecords: Send + Sync {
     fn enrol(
         &self,
         id: InvitationId,
-        newcomer: NewAgent,
+        new_agent: NewAgent,
     ) -> BoxFuture<'_, Result<Result<AgentRecord, EnrolError>, RecordsError>>;
 
     /// Writes a change of an agent's identity to its record; durable when this returns.
-    fn update(&self, id: AgentId, note: IdentityChange) -> BoxFuture<'_, Result<IdentityUpdate, RecordsError>>;
+    fn update(&self, id: AgentId, change: IdentityChange) -> BoxFuture<'_, Result<IdentityUpdate, RecordsError>>;
 }
 
 /// Reason why an invitation can't create an agent.
@@ -244,31 +244,31 @@ pub async fn start(parts: MeshParts) -> Result<MeshHandle, MeshError> {
     let server = listener::server_config(&parts.trust, &parts.clock)?;
     let endpoint = listener::endpoint(parts.socket, server, &parts.secret)?;
     let address = endpoint.local_addr()?;
-    let (answers, waiting) = mpsc::channel(MAX_WAITING_RESPONSES);
+    let (responses, response_receiver) = mpsc::channel(MAX_WAITING_RESPONSES);
     let hub = Arc::new(Hub::new(HubParts {
         members: parts.members,
         clock: parts.clock,
         inbox: parts.inbox.clone(),
-        responses: answers,
+        responses,
         schedule: parts.schedule,
         settings: parts.settings,
         trust: parts.trust,
         account_numbers: AccountNumbers::new(&parts.secret),
     }));
     hub.reload().await;
-    let mut rooms = parts.supervisor.task_group();
-    let (of, inbox) = (Arc::clone(&hub), parts.inbox.clone());
-    rooms.spawn_restarting("mesh-news", move || {
-        forward_mesh_changes(Arc::clone(&of), of.mesh.subscribe(), inbox.clone())
+    let mut tasks = parts.supervisor.task_group();
+    let (task_hub, inbox) = (Arc::clone(&hub), parts.inbox.clone());
+    tasks.spawn_restarting("mesh-news", move || {
+        forward_mesh_changes(Arc::clone(&task_hub), task_hub.mesh.subscribe(), inbox.clone())
     });
-    rooms.spawn_once("mesh-answers", forward_responses(waiting, parts.inbox));
-    rooms.spawn_once("mesh-questions", probe_requests::dispatch(Arc::clone(&hub), parts.probes));
-    let of = Arc::clone(&hub);
-    rooms.spawn_restarting("mesh-records", move || maintain_roster(Arc::clone(&of)));
-    let (of, listening) = (Arc::clone(&hub), endpoint.clone());
+    tasks.spawn_once("mesh-answers", forward_responses(response_receiver, parts.inbox));
+    tasks.spawn_once("mesh-questions", probe_requests::dispatch(Arc::clone(&hub), parts.probes));
+    let task_hub = Arc::clone(&hub);
+    tasks.spawn_restarting("mesh-records", move || maintain_roster(Arc::clone(&task_hub)));
+    let (task_hub, listening) = (Arc::clone(&hub), endpoint.clone());
     // All sessions end with it; their agents reconnect within seconds.
-    rooms.spawn_restarting("mesh-listener", move || listener::accept(Arc::clone(&of), listening.clone()));
-    Ok(MeshHandle { hub, endpoint, address, tasks: rooms })
+    tasks.spawn_restarting("mesh-listener", move || listener::accept(Arc::clone(&task_hub), listening.clone()));
+    Ok(MeshHandle { hub, endpoint, address, tasks })
 }
 
 impl MeshHandle {
@@ -283,7 +283,7 @@ impl MeshHandle {
         self.hub.reload_requested.notify_one();
     }
 
-    /// Applies quarantine: the held suspects go in, all others come out, and changes are logged.
+    /// Puts the vantages in `suspects.quarantined` into quarantine and releases all others. Logs the changes.
     pub fn set_suspects(&self, suspects: &SuspectedVantages) {
         self.hub.with_roster(|roster| roster.set_suspects(suspects));
     }
@@ -312,7 +312,7 @@ impl MeshHandle {
 
     /// Returns a function like [`MeshHandle::agents`] that may outlive the handle.
     pub fn viewer(&self) -> impl Fn() -> Vec<AgentView> + Send + Sync + 'static {
-        // The members' records hold this function, and the mesh holds the records: neither may keep the other alive.
+        // The members' records own this function, and the mesh owns the records: a strong reference would be a cycle.
         let hub = Arc::downgrade(&self.hub);
         move || hub.upgrade().map_or_else(Vec::new, |hub| hub.agent_views())
     }
@@ -350,26 +350,26 @@ impl fmt::Debug for MeshParts {
 /// Notifies the driver of every change of the mesh.
 async fn forward_mesh_changes(hub: Arc<Hub>, mut mesh: watch::Receiver<Arc<Mesh>>, inbox: EngineInbox) {
     mesh.mark_changed();
-    let mut told = Arc::default();
+    let mut sent = Arc::default();
     while mesh.changed().await.is_ok() {
-        let now = Arc::clone(&mesh.borrow_and_update());
-        let able = hub.capabilities();
-        if told != able {
-            told = Arc::clone(&able);
-            if inbox.send(Arrival::CapabilitiesChanged(able)).await.is_err() {
+        let new_mesh = Arc::clone(&mesh.borrow_and_update());
+        let capabilities = hub.capabilities();
+        if sent != capabilities {
+            sent = Arc::clone(&capabilities);
+            if inbox.send(Arrival::CapabilitiesChanged(capabilities)).await.is_err() {
                 return;
             }
         }
-        if inbox.send(Arrival::MeshChanged(now)).await.is_err() {
+        if inbox.send(Arrival::MeshChanged(new_mesh)).await.is_err() {
             return;
         }
     }
 }
 
 /// Forwards probe responses to the driver.
-async fn forward_responses(mut answers: mpsc::Receiver<Arrival>, inbox: EngineInbox) {
-    while let Some(answer) = answers.recv().await {
-        if inbox.send(answer).await.is_err() {
+async fn forward_responses(mut responses: mpsc::Receiver<Arrival>, inbox: EngineInbox) {
+    while let Some(response) = responses.recv().await {
+        if inbox.send(response).await.is_err() {
             return;
         }
     }
@@ -377,11 +377,11 @@ async fn forward_responses(mut answers: mpsc::Receiver<Arrival>, inbox: EngineIn
 
 /// Reloads the members on request, and releases agents that no longer share an identity.
 async fn maintain_roster(hub: Arc<Hub>) {
-    let mut settle = interval(SHARED_CHECK_INTERVAL);
+    let mut ticks = interval(SHARED_CHECK_INTERVAL);
     loop {
         tokio::select! {
             () = hub.reload_requested.notified() => hub.reload().await,
-            _ = settle.tick() => {
+            _ = ticks.tick() => {
                 hub.report_suppressed_lines();
                 let now = hub.clock.now();
                 for agent in hub.with_roster(|roster| roster.release_settled(now)) {

@@ -87,9 +87,9 @@ pub(super) fn endpoint(socket: UdpSocket, server: ServerConfig, secret: &MeshSec
 /// Accepts connections until the endpoint is closed.
 pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
     let connections = Arc::new(Semaphore::new(hub.settings.max_connections));
-    let gate = HandshakeLimiter::new(Instant::now());
+    let limiter = HandshakeLimiter::new(Instant::now());
     let joining = Arc::new(Semaphore::new(MAX_JOINING));
-    let said = Arc::new(FailureLogLimit(Mutex::new(FixedWindow::new(hub.clock.now()))));
+    let log_limit = Arc::new(FailureLogLimit(Mutex::new(FixedWindow::new(hub.clock.now()))));
     let mut tasks = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
         while tasks.try_join_next().is_some() {}
@@ -102,25 +102,25 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
             }
             continue;
         }
-        let Ok(connection) = Arc::clone(&connections).try_acquire_owned() else {
+        let Ok(connection_permit) = Arc::clone(&connections).try_acquire_owned() else {
             MeshCounters::add(&hub.counters.handshakes_failed);
             incoming.refuse();
             continue;
         };
         // An honest client retries; the rest deserve no response.
-        let Some(place) = gate.acquire(incoming.remote_address().ip(), Instant::now()) else {
+        let Some(permit) = limiter.acquire(incoming.remote_address().ip(), Instant::now()) else {
             MeshCounters::add(&hub.counters.handshakes_failed);
             incoming.ignore();
             continue;
         };
-        let (hub, joining, said) = (Arc::clone(&hub), Arc::clone(&joining), Arc::clone(&said));
-        let gate = gate.clone();
+        let (hub, joining, log_limit) = (Arc::clone(&hub), Arc::clone(&joining), Arc::clone(&log_limit));
+        let limiter = limiter.clone();
         tasks.spawn(async move {
-            let met = finish_handshake(&hub, &said, incoming, place).await;
-            if let Some(met) = met {
-                serve(hub, met, &joining, &gate).await;
+            let connection = finish_handshake(&hub, &log_limit, incoming, permit).await;
+            if let Some(connection) = connection {
+                serve(hub, connection, &joining, &limiter).await;
             }
-            drop(connection);
+            drop(connection_permit);
         });
     }
     // A task that panicked is reported by its supervisor.
@@ -155,16 +155,16 @@ impl FailureLogLimit {
 /// Finishes a handshake and releases its permit.
 async fn finish_handshake(
     hub: &Hub,
-    said: &FailureLogLimit,
+    log_limit: &FailureLogLimit,
     incoming: Incoming,
-    place: HandshakePermit,
+    permit: HandshakePermit,
 ) -> Option<Connection> {
     let remote = incoming.remote_address();
-    let met = match incoming.accept() {
+    let result = match incoming.accept() {
         Ok(connecting) => tokio::select! {
             biased;
-            met = timeout(HANDSHAKE_LIMIT, connecting) => met,
-            () = place.evicted() => {
+            result = timeout(HANDSHAKE_LIMIT, connecting) => result,
+            () = permit.evicted() => {
                 debug!(%remote, "a handshake was evicted for a newer one");
                 MeshCounters::add(&hub.counters.handshakes_failed);
                 return None;
@@ -172,12 +172,12 @@ async fn finish_handshake(
         },
         Err(error) => Ok(Err(error)),
     };
-    match met {
+    match result {
         Ok(Ok(connection)) => {
             MeshCounters::add(&hub.counters.connections);
             return Some(connection);
         }
-        Ok(Err(error)) if said.may_log(hub.clock.now()) => info!(%remote, %error, "handshake failed"),
+        Ok(Err(error)) if log_limit.may_log(hub.clock.now()) => info!(%remote, %error, "handshake failed"),
         Ok(Err(error)) => debug!(%remote, %error, "handshake failed"),
         Err(_) => debug!(%remote, "handshake took too long"),
     }
@@ -186,11 +186,11 @@ async fn finish_handshake(
 }
 
 /// Dispatches a connection by protocol and identity, and serves it.
-async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate: &HandshakeLimiter) {
+async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, limiter: &HandshakeLimiter) {
     match peer::negotiated_purpose(&connection) {
         Some(ConnectionPurpose::Mesh(_)) => match peer::identity(&connection) {
             Some(Ok((identity, leaf))) => {
-                gate.add_known_network(connection.remote_address().ip());
+                limiter.add_known_network(connection.remote_address().ip());
                 let authority = hub.trust.load().roots().ok().and_then(|roots| roots.issuer_of(&leaf));
                 session::run(hub, connection, identity, authority).await;
             }

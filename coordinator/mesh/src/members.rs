@@ -23,7 +23,7 @@ pub use crate::AgentView;
 use crate::{EnrolError, MeshError, NewAgent, RecordsError, Trust};
 
 /// Attempts of a change that conflicts with other changes.
-const TRIES: usize = 16;
+const MAX_ATTEMPTS: usize = 16;
 /// Maximum characters of a name or a network's label.
 const MAX_LABEL: usize = 60;
 
@@ -129,8 +129,8 @@ impl MemberStore {
 
     /// Returns a function that reads the expiry of the signing authority's certificate, in seconds since the epoch.
     pub fn authority_expiry(&self) -> impl Fn() -> i64 + Send + Sync + use<> {
-        let held = Arc::clone(&self.authorities);
-        move || held.lock().unwrap_or_else(PoisonError::into_inner).signing().validity().not_after
+        let authorities = Arc::clone(&self.authorities);
+        move || authorities.lock().unwrap_or_else(PoisonError::into_inner).signing().validity().not_after
     }
 
     /// Returns the same records connected to the running mesh, which was started with a copy that is not.
@@ -169,17 +169,17 @@ impl MemberStore {
     ///
     /// # Errors
     /// Fails if no agent or several have that name, or the store can't be written.
-    pub async fn revoke(&self, wanted: &str) -> Result<AgentRecord, MemberError> {
-        let mut agent = self.find_agent(wanted).await?;
+    pub async fn revoke(&self, name_or_id: &str) -> Result<AgentRecord, MemberError> {
+        let mut agent = self.find_agent(name_or_id).await?;
         let now = self.clock.now();
         // The revocation file first: an acknowledged revocation must survive a restore.
         self.record_revocation(agent.id, agent.revoked_at.unwrap_or(now), false).await?;
         if agent.revoked_at.is_none() {
             agent.revoked_at = Some(now);
             let mut batch = Batch::new();
-            let what = EventKind::AgentRevoked(agent.id);
+            let kind = EventKind::AgentRevoked(agent.id);
             batch.expect(Expect::Agent(agent.id, Presence::Present)).write(agent.clone());
-            batch.event(Event { at: now, page: None, monitor: None, kind: what });
+            batch.event(Event { at: now, page: None, monitor: None, kind });
             self.store.commit(batch).await?;
         }
         self.changed.notify_one();
@@ -190,8 +190,8 @@ impl MemberStore {
     ///
     /// # Errors
     /// As for [`MemberStore::revoke`].
-    pub async fn remove(&self, wanted: &str) -> Result<AgentRecord, MemberError> {
-        let agent = self.revoke(wanted).await?;
+    pub async fn remove(&self, name_or_id: &str) -> Result<AgentRecord, MemberError> {
+        let agent = self.revoke(name_or_id).await?;
         self.record_revocation(agent.id, self.clock.now(), true).await?;
         let mut batch = Batch::new();
         batch.write(Op::DeleteAgent(agent.id));
@@ -200,32 +200,32 @@ impl MemberStore {
         Ok(agent)
     }
 
-    async fn find_agent(&self, wanted: &str) -> Result<AgentRecord, MemberError> {
+    async fn find_agent(&self, name_or_id: &str) -> Result<AgentRecord, MemberError> {
         let agents = self.agents().await?;
-        if let Some(agent) = agents.iter().find(|agent| agent.id.to_string() == wanted) {
+        if let Some(agent) = agents.iter().find(|agent| agent.id.to_string() == name_or_id) {
             return Ok(agent.clone());
         }
         let (exact, others): (Vec<AgentRecord>, Vec<AgentRecord>) =
-            agents.into_iter().partition(|agent| agent.name == wanted);
-        let key = name_key(wanted);
-        let alike = others.into_iter().filter(|agent| name_key(&agent.name) == key);
-        let mut named = if exact.is_empty() { alike.collect() } else { exact }.into_iter();
-        match (named.next(), named.next()) {
+            agents.into_iter().partition(|agent| agent.name == name_or_id);
+        let key = name_key(name_or_id);
+        let similar = others.into_iter().filter(|agent| name_key(&agent.name) == key);
+        let mut matches = if exact.is_empty() { similar.collect() } else { exact }.into_iter();
+        match (matches.next(), matches.next()) {
             (Some(agent), None) => Ok(agent),
-            (Some(_), Some(_)) => Err(MemberError::Ambiguous(wanted.to_owned())),
-            (None, _) => Err(MemberError::UnknownAgent(wanted.to_owned())),
+            (Some(_), Some(_)) => Err(MemberError::Ambiguous(name_or_id.to_owned())),
+            (None, _) => Err(MemberError::UnknownAgent(name_or_id.to_owned())),
         }
     }
 
     async fn try_enrol(
         &self,
         id: InvitationId,
-        newcomer: &NewAgent,
+        new_agent: &NewAgent,
     ) -> Result<Result<AgentRecord, EnrolError>, StoreError> {
         let read = self.store.reader();
-        let Some(found) = read.invitation(id)? else { return Ok(Err(EnrolError::Used)) };
-        let (revision, mut invitation) = (found.revision, found.value);
-        match invitation.state(newcomer.joined_at) {
+        let Some(stored) = read.invitation(id)? else { return Ok(Err(EnrolError::Used)) };
+        let (revision, mut invitation) = (stored.revision, stored.value);
+        match invitation.state(new_agent.joined_at) {
             InvitationState::Used => return Ok(Err(EnrolError::Used)),
             InvitationState::Revoked => return Ok(Err(EnrolError::Revoked)),
             InvitationState::Open | InvitationState::Blocked | InvitationState::Expired => {}
@@ -234,14 +234,14 @@ impl MemberStore {
         if self.store.read(|read| read.agents()).await?.iter().any(|it| name_key(&it.value.name) == key) {
             return Ok(Err(EnrolError::NameTaken));
         }
-        let place = read.next_vantage()?;
+        let vantage_no = read.next_vantage()?;
         let networks = read.networks()?;
         // A label typed in another case must not let a network confirm its own failures.
-        let wanted = invitation.network.to_lowercase();
-        let known = networks.iter().find(|(label, _)| label.to_lowercase() == wanted);
+        let network_label = invitation.network.to_lowercase();
+        let existing = networks.iter().find(|(label, _)| label.to_lowercase() == network_label);
         let mut batch = Batch::new();
-        batch.expect(Expect::Invitation(id, Presence::At(revision))).expect(Expect::NextVantage(place));
-        let (network, network_no) = if let Some((label, number)) = known {
+        batch.expect(Expect::Invitation(id, Presence::At(revision))).expect(Expect::NextVantage(vantage_no));
+        let (network, network_no) = if let Some((label, number)) = existing {
             (label.clone(), *number)
         } else {
             let number = u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
@@ -250,22 +250,22 @@ impl MemberStore {
             (invitation.network.clone(), NetworkNo(number))
         };
         let agent = AgentRecord {
-            id: newcomer.id,
-            vantage_no: place,
+            id: new_agent.id,
+            vantage_no,
             name: invitation.name.clone(),
             region: invitation.region,
             network,
             network_no,
-            joined_at: newcomer.joined_at,
+            joined_at: new_agent.joined_at,
             revoked_at: None,
-            serial: newcomer.certificate.serial.clone(),
-            identity: IdentityState { valid_from: newcomer.certificate.valid_from, ..IdentityState::default() },
+            serial: new_agent.certificate.serial.clone(),
+            identity: IdentityState { valid_from: new_agent.certificate.valid_from, ..IdentityState::default() },
         };
         invitation.used_by = Some(agent.id);
-        let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of vantages"))?;
+        let next = vantage_no.0.checked_add(1).ok_or(StoreError::TooLarge("the list of vantages"))?;
         batch.write(Op::SetNextVantage(VantageNo(next))).write(invitation).write(agent.clone());
-        let what = EventKind::AgentJoined(agent.id);
-        batch.event(Event { at: newcomer.joined_at, page: None, monitor: None, kind: what });
+        let kind = EventKind::AgentJoined(agent.id);
+        batch.event(Event { at: new_agent.joined_at, page: None, monitor: None, kind });
         self.store.commit(batch).await?;
         Ok(Ok(agent))
     }
@@ -275,7 +275,7 @@ impl MemberStore {
     where
         F: FnMut(&Store) -> Result<Option<Batch>, StoreError>,
     {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let Some(batch) = change(&self.store).map_err(records_fault)? else { return Ok(()) };
             match self.store.commit(batch).await {
                 Ok(_) => return Ok(()),
@@ -289,8 +289,8 @@ impl MemberStore {
 
 fn validate_label(field: &'static str, text: &str) -> Result<String, MemberError> {
     let text = text.trim();
-    let fits = (1..=MAX_LABEL).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    if fits { Ok(text.to_owned()) } else { Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" }) }
+    let is_valid = (1..=MAX_LABEL).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    if is_valid { Ok(text.to_owned()) } else { Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" }) }
 }
 
 /// Normalizes a network's label: an AS number as `AS64500`, however it was typed; others with single spaces.

@@ -58,7 +58,7 @@ pub(super) struct InFlightProbe {
 pub(super) enum ProbeQueueError {
     /// The queue is full: this request, or one of an account that has more of them.
     Evicted(ProbeDispatch),
-    /// The receiving end is gone.
+    /// The receiving end was dropped.
     Closed(ProbeDispatch),
 }
 
@@ -70,12 +70,12 @@ pub(super) fn queue() -> (ProbeQueueSender, ProbeQueueReceiver) {
 
 impl ProbeQueueSender {
     /// Queues a request for that account.
-    pub(super) fn push(&self, account: u32, question: ProbeDispatch) -> Result<(), ProbeQueueError> {
+    pub(super) fn push(&self, account: u32, probe: ProbeDispatch) -> Result<(), ProbeQueueError> {
         let mut state = self.0.state();
         if state.is_closed {
-            return Err(ProbeQueueError::Closed(question));
+            return Err(ProbeQueueError::Closed(probe));
         }
-        let evicted = state.slots.push_bounded(MAX_WAITING, account, SlotPool::Fast, question);
+        let evicted = state.slots.push_bounded(MAX_WAITING, account, SlotPool::Fast, probe);
         drop(state);
         self.0.changed.notify_one();
         evicted.map_or(Ok(()), |evicted| Err(ProbeQueueError::Evicted(evicted)))
@@ -91,9 +91,9 @@ impl ProbeQueueReceiver {
                 if state.is_closed {
                     return None;
                 }
-                if let Some((question, permit)) = state.slots.start_next() {
-                    let under_way = InFlightProbe { shared: Arc::clone(&self.0), permit: Some(permit) };
-                    return Some((question, under_way));
+                if let Some((probe, permit)) = state.slots.start_next() {
+                    let in_flight = InFlightProbe { shared: Arc::clone(&self.0), permit: Some(permit) };
+                    return Some((probe, in_flight));
                 }
             }
             self.0.changed.notified().await;

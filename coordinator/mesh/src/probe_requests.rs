@@ -28,11 +28,11 @@ const REQUEST_RATE: TokenRate = TokenRate::per_second(200, 21);
 /// Time that a request must have left to be worth sending.
 const MIN_TIME_LEFT: Duration = Duration::from_secs(2);
 
-/// Hands every probe request of the driver to the session of its agent, until the driver is gone.
-pub(super) async fn dispatch(hub: Arc<Hub>, mut questions: mpsc::Receiver<ProbeDispatch>) {
-    while let Some(question) = questions.recv().await {
-        if let Err(unasked) = hub.send_probe(question) {
-            hub.send_response(&unasked, ProbeResponse::NoResponse);
+/// Forwards every probe request of the driver to the session of its agent, until the driver has ended.
+pub(super) async fn dispatch(hub: Arc<Hub>, mut probes: mpsc::Receiver<ProbeDispatch>) {
+    while let Some(probe) = probes.recv().await {
+        if let Err(unsent) = hub.send_probe(probe) {
+            hub.send_response(&unsent, ProbeResponse::NoResponse);
         }
     }
 }
@@ -43,36 +43,36 @@ pub(super) async fn send_queued(
     hub: Arc<Hub>,
     agent: Arc<AgentRecord>,
     connection: Connection,
-    questions: ProbeQueueReceiver,
+    queue: ProbeQueueReceiver,
 ) {
     let (started, mut bucket) = (Instant::now(), TokenBucket::default());
-    let mut asking = JoinSet::new();
+    let mut tasks = JoinSet::new();
     loop {
-        // The next request is chosen at the last moment.
+        // The next request is chosen only when it may be sent.
         sleep_until(started + bucket.ready_at(REQUEST_RATE, started.elapsed())).await;
-        let Some((question, under_way)) = questions.next().await else { break };
-        while asking.try_join_next().is_some() {}
+        let Some((probe, in_flight)) = queue.next().await else { break };
+        while tasks.try_join_next().is_some() {}
         // A request that can't be answered in time must not use up the rate of the others.
-        if remaining(&hub, &question) < MIN_TIME_LEFT {
-            hub.send_response(&question, ProbeResponse::NoResponse);
+        if remaining(&hub, &probe) < MIN_TIME_LEFT {
+            hub.send_response(&probe, ProbeResponse::NoResponse);
             continue;
         }
         bucket.reserve(REQUEST_RATE, started.elapsed());
         let (hub, agent, connection) = (Arc::clone(&hub), Arc::clone(&agent), connection.clone());
-        asking.spawn(async move {
+        tasks.spawn(async move {
             // Requests in flight are limited by the streams that the agent grants, apart from streams whose end has
             // not arrived yet.
-            match timeout(remaining(&hub, &question), connection.open_bi()).await {
-                Ok(Ok((send, receive))) => send_probe(&hub, &agent, &connection, &question, send, receive).await,
-                Ok(Err(_)) | Err(_) => hub.send_response(&question, ProbeResponse::NoResponse),
+            match timeout(remaining(&hub, &probe), connection.open_bi()).await {
+                Ok(Ok((send, receive))) => send_probe(&hub, &agent, &connection, &probe, send, receive).await,
+                Ok(Err(_)) | Err(_) => hub.send_response(&probe, ProbeResponse::NoResponse),
             }
-            drop(under_way);
+            drop(in_flight);
         });
     }
-    for question in questions.drain() {
-        hub.send_response(&question, ProbeResponse::NoResponse);
+    for probe in queue.drain() {
+        hub.send_response(&probe, ProbeResponse::NoResponse);
     }
-    while asking.join_next().await.is_some() {}
+    while tasks.join_next().await.is_some() {}
 }
 
 /// Sends one request on its stream and returns the response.
@@ -80,80 +80,80 @@ async fn send_probe(
     hub: &Hub,
     agent: &AgentRecord,
     connection: &Connection,
-    question: &ProbeDispatch,
+    probe: &ProbeDispatch,
     send: SendStream,
     receive: RecvStream,
 ) {
     MeshCounters::add(&hub.counters.probes_sent);
-    let left = remaining(hub, question);
-    match timeout(left, exchange(hub, agent, question, left, send, receive)).await {
-        Ok(Ok(answer)) => hub.send_response(question, answer),
+    let time_left = remaining(hub, probe);
+    match timeout(time_left, exchange(hub, agent, probe, time_left, send, receive)).await {
+        Ok(Ok(response)) => hub.send_response(probe, response),
         Ok(Err(fault)) => {
-            hub.send_response(question, ProbeResponse::NoResponse);
+            hub.send_response(probe, ProbeResponse::NoResponse);
             if fault != SessionError::Lost {
                 MeshCounters::add(&hub.counters.frames_refused);
                 wire::close(connection, fault.reason());
             }
         }
-        Err(_) => hub.send_response(question, ProbeResponse::NoResponse),
+        Err(_) => hub.send_response(probe, ProbeResponse::NoResponse),
     }
 }
 
 async fn exchange(
     hub: &Hub,
     agent: &AgentRecord,
-    question: &ProbeDispatch,
-    left: Duration,
+    probe: &ProbeDispatch,
+    time_left: Duration,
     mut send: SendStream,
     receive: RecvStream,
 ) -> Result<ProbeResponse, SessionError> {
-    let Some(spec) = convert::spec(&question.check) else {
+    let Some(spec) = convert::spec(&probe.check) else {
         return Ok(ProbeResponse::NoResponse);
     };
-    let now = WireCheckNow {
-        id: u64::from(question.slot) << 32 | u64::from(question.request.number),
-        monitor: convert::monitor(question.monitor),
-        revision: question.revision,
+    let request = WireCheckNow {
+        id: u64::from(probe.slot) << 32 | u64::from(probe.request.number),
+        monitor: convert::monitor(probe.monitor),
+        revision: probe.revision,
         spec,
-        reason: convert::reason(question.request.reason),
-        deadline_ms: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
+        reason: convert::reason(probe.request.reason),
+        deadline_ms: u32::try_from(time_left.as_millis()).unwrap_or(u32::MAX),
     };
-    wire::write(&mut send, &now, MAX_FRAME).await?;
+    wire::write(&mut send, &request, MAX_FRAME).await?;
     send.finish().map_err(|_| SessionError::Lost)?;
     let mut frames = FrameReceiver::new(receive, MAX_FRAME);
     let mut is_pending = false;
-    while let Some(answer) = frames.next().await? {
-        match answer {
+    while let Some(response) = frames.next().await? {
+        match response {
             WireCheckNowResponse::Pending if is_pending => {
                 return Err(SessionError::Close(CloseReason::OutOfOrder));
             }
             WireCheckNowResponse::Pending => {
                 is_pending = true;
                 hub.send_response(
-                    question,
-                    ProbeResponse::Observed(convert::pending(question.revision, agent, hub.clock.now())),
+                    probe,
+                    ProbeResponse::Observed(convert::pending(probe.revision, agent, hub.clock.now())),
                 );
             }
             WireCheckNowResponse::Done(mut result) => {
-                let fits = result.monitor == convert::monitor(question.monitor)
-                    && result.revision == question.revision
+                let matches_request = result.monitor == convert::monitor(probe.monitor)
+                    && result.revision == probe.revision
                     && result.round.is_none()
                     && result.report.outcome != WireOutcome::Pending;
-                if !fits {
+                if !matches_request {
                     let rule = "must be for the requested check";
                     return Err(ProtocolError::Invalid { field: "answer", rule }.into());
                 }
-                let kind = question.check.kind();
-                let present = hub.clock_steps.check(&hub.clock);
-                present.correct(&mut result, None, 0);
-                return Ok(ProbeResponse::Observed(convert::observation(*result, kind, agent, present.now())));
+                let kind = probe.check.kind();
+                let corrected_clock = hub.clock_steps.check(&hub.clock);
+                corrected_clock.correct(&mut result, None, 0);
+                return Ok(ProbeResponse::Observed(convert::observation(*result, kind, agent, corrected_clock.now())));
             }
         }
     }
     Ok(ProbeResponse::NoResponse)
 }
 
-fn remaining(hub: &Hub, question: &ProbeDispatch) -> Duration {
-    let left = question.request.deadline.since(hub.clock.now()).max(0);
-    Duration::from_millis(left.unsigned_abs())
+fn remaining(hub: &Hub, probe: &ProbeDispatch) -> Duration {
+    let time_left = probe.request.deadline.since(hub.clock.now()).max(0);
+    Duration::from_millis(time_left.unsigned_abs())
 }

@@ -37,61 +37,57 @@ struct InFlightBatch {
 pub(super) async fn receive(
     hub: Arc<Hub>,
     agent: Arc<AgentRecord>,
-    memory: Arc<AgentState>,
+    agent_state: Arc<AgentState>,
     closing: watch::Receiver<Option<CloseReason>>,
     stream: RecvStream,
 ) -> Result<(), SessionError> {
-    let (under_way, confirmed) = mpsc::channel(MAX_IN_FLIGHT_BATCHES);
-    // Outlives the connection: durable results stay durable even if the agent is gone.
-    tokio::spawn(await_durable(Arc::clone(&hub), Arc::clone(&agent), Arc::clone(&memory), confirmed));
+    let (in_flight_sender, in_flight_receiver) = mpsc::channel(MAX_IN_FLIGHT_BATCHES);
+    // Outlives the connection: durable results stay durable even if the agent has disconnected.
+    tokio::spawn(await_durable(Arc::clone(&hub), Arc::clone(&agent), Arc::clone(&agent_state), in_flight_receiver));
     let mut frames = FrameReceiver::new(stream, MAX_FRAME);
     while let Some(ResultFrame::Batch(batch)) = frames.next().await? {
-        let schedules = hub.schedules();
-        let unpacked = batch.unpack(|slot| schedules.get(slot).map(|one| convert::monitor(one.monitor)))?;
-        let way = under_way.reserve().await.map_err(|_| SessionError::Close(CloseReason::Internal))?;
+        let schedule = hub.current_schedule();
+        let unpacked = batch.unpack(|slot| schedule.get(slot).map(|one| convert::monitor(one.monitor)))?;
+        let permit = in_flight_sender.reserve().await.map_err(|_| SessionError::Close(CloseReason::Internal))?;
         let inbox = hub.inbox.reserve().await.map_err(|_| SessionError::Close(CloseReason::ShuttingDown))?;
         if closing.borrow().is_some() {
             return Err(SessionError::Lost);
         }
         let (boot, from, through) = (unpacked.boot, unpacked.first_seq, unpacked.through);
-        let runs = memory.ledger().receive(boot, from, through).map_err(close_fault)?;
-        let gone = count_lost(&hub, &memory);
-        if gone > 0
+        let runs = agent_state.ledger().receive(boot, from, through).map_err(close_fault)?;
+        let lost = count_lost(&hub, &agent_state);
+        if lost > 0
             && let Some(omitted) = hub.logs.admit((Some(agent.id), "gone"))
         {
             warn!(
-                agent = %agent.id, count = gone, omitted,
+                agent = %agent.id, count = lost, omitted,
                 "results of the agent were lost; it dropped them or restarted",
             );
         }
-        let observations = to_observations(&hub, &agent, &memory, unpacked, &runs);
-        let (told, durable) = oneshot::channel();
+        let observations = to_observations(&hub, &agent, &agent_state, unpacked, &runs);
+        let (on_durable, durable) = oneshot::channel();
         if observations.is_empty() {
             // Nothing to store: counts as durable, but is acknowledged in order.
-            let _ = told.send(());
+            let _ = on_durable.send(());
         } else {
-            inbox.send(Arrival::Results(ObservationBatch {
-                vantage: agent.vantage_no,
-                observations,
-                on_durable: told,
-            }));
+            inbox.send(Arrival::Results(ObservationBatch { vantage: agent.vantage_no, observations, on_durable }));
         }
-        way.send(InFlightBatch { boot, runs, durable });
+        permit.send(InFlightBatch { boot, runs, durable });
     }
     Ok(())
 }
 
 /// Counts the ledger's lost results and returns their number.
-pub(super) fn count_lost(hub: &Hub, memory: &AgentState) -> u64 {
-    let gone = memory.ledger().take_lost();
-    hub.counters.results_lost.fetch_add(gone, Ordering::Relaxed);
-    memory.result_counters.dropped.fetch_add(gone, Ordering::Relaxed);
-    gone
+pub(super) fn count_lost(hub: &Hub, agent_state: &AgentState) -> u64 {
+    let lost = agent_state.ledger().take_lost();
+    hub.counters.results_lost.fetch_add(lost, Ordering::Relaxed);
+    agent_state.result_counters.dropped.fetch_add(lost, Ordering::Relaxed);
+    lost
 }
 
 /// Maps a ledger's refusal to the close reason.
-pub(super) fn close_fault(refused: LedgerError) -> SessionError {
-    SessionError::Close(match refused {
+pub(super) fn close_fault(error: LedgerError) -> SessionError {
+    SessionError::Close(match error {
         LedgerError::UnknownBoot => CloseReason::OutOfOrder,
         LedgerError::BadRange | LedgerError::TooScattered => CloseReason::Invalid,
     })
@@ -102,41 +98,42 @@ pub(super) fn close_fault(refused: LedgerError) -> SessionError {
 fn to_observations(
     hub: &Hub,
     agent: &AgentRecord,
-    memory: &AgentState,
+    agent_state: &AgentState,
     unpacked: UnpackedBatch,
     runs: &[NumberRange],
 ) -> Vec<(u32, Observation)> {
     // All agents share the index: it is not locked while rounds are checked.
-    let (schedules, slots) = {
+    let (schedule, slots) = {
         let index = hub.index();
         let slot = |numbered: &NumberedResult| index.slot(convert::monitor_id(numbered.result.monitor));
         let slots: Vec<Option<u32>> = unpacked.results.iter().map(slot).collect();
-        (index.schedules().clone(), slots)
+        (index.schedule().clone(), slots)
     };
-    let present = hub.clock_steps.check(&hub.clock);
+    let corrected_clock = hub.clock_steps.check(&hub.clock);
     let count = unpacked.through - unpacked.first_seq + 1;
     let new: u64 = runs.iter().map(|(first, last)| last - first + 1).sum();
-    for (counter, by) in [
+    for (counter, amount) in [
         (&hub.counters.results, count),
-        (&memory.result_counters.received, count),
+        (&agent_state.result_counters.received, count),
         (&hub.counters.duplicates, count - new),
-        (&memory.result_counters.duplicates, count - new),
+        (&agent_state.result_counters.duplicates, count - new),
     ] {
-        counter.fetch_add(by, Ordering::Relaxed);
+        counter.fetch_add(amount, Ordering::Relaxed);
     }
     let is_new = |number: u64| runs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let results = unpacked.results.into_iter().zip(slots).filter(|(numbered, _)| is_new(numbered.seq));
-    let dealt = memory.assignments();
-    let mut rounds = dealt.round_checker((agent.vantage_no, agent.region), present.now(), hub.clock.monotonic());
+    let assignments = agent_state.assignments();
+    let mut checker =
+        assignments.round_checker((agent.vantage_no, agent.region), corrected_clock.now(), hub.clock.monotonic());
     let mut refused = 0;
     let observations = results
         .filter_map(|(mut numbered, slot)| {
             let slot = slot?;
-            let monitor = schedules.get(slot)?;
-            let numbered_by_agent = numbered.result.round;
-            present.correct(&mut numbered.result, Some(unpacked.sent_ms), monitor.interval_ms);
-            if let (Some(number), Some(round)) = (numbered_by_agent, numbered.result.round)
-                && !rounds.is_assigned(monitor, number, round)
+            let monitor = schedule.get(slot)?;
+            let agent_round = numbered.result.round;
+            corrected_clock.correct(&mut numbered.result, Some(unpacked.sent_ms), monitor.interval_ms);
+            if let (Some(number), Some(round)) = (agent_round, numbered.result.round)
+                && !checker.is_assigned(monitor, number, round)
             {
                 // An edit moves rounds: an agent that ran the earlier ones is not at fault.
                 let started = Timestamp::from_millis(numbered.result.started_ms);
@@ -145,11 +142,11 @@ fn to_observations(
                 refused += u64::from(is_current);
                 return None;
             }
-            let seen = convert::observation(numbered.result, monitor.check.kind(), agent, present.now());
-            Some((slot, seen))
+            let observation = convert::observation(numbered.result, monitor.check.kind(), agent, corrected_clock.now());
+            Some((slot, observation))
         })
         .collect();
-    drop(dealt);
+    drop(assignments);
     if refused > 0 {
         hub.counters.rounds_refused.fetch_add(refused, Ordering::Relaxed);
         if let Some(omitted) = hub.logs.admit((Some(agent.id), "rounds refused")) {
@@ -166,20 +163,20 @@ fn to_observations(
 async fn await_durable(
     hub: Arc<Hub>,
     agent: Arc<AgentRecord>,
-    memory: Arc<AgentState>,
+    agent_state: Arc<AgentState>,
     mut batches: mpsc::Receiver<InFlightBatch>,
 ) {
     while let Some(batch) = batches.recv().await {
         if batch.durable.await.is_ok() {
-            let mut ledger = memory.ledger();
+            let mut ledger = agent_state.ledger();
             for (first, last) in batch.runs {
                 ledger.mark_durable(batch.boot, first, last);
             }
             drop(ledger);
-            memory.ack_due.notify_one();
+            agent_state.ack_due.notify_one();
         } else {
             for (first, last) in batch.runs {
-                memory.ledger().release(batch.boot, first, last);
+                agent_state.ledger().release(batch.boot, first, last);
             }
             MeshCounters::add(&hub.counters.batches_failed);
             if let Some(omitted) = hub.logs.admit((Some(agent.id), "not kept")) {

@@ -138,12 +138,12 @@ pub struct AgentView {
 impl Roster {
     /// Replaces the enrolled agents. Returns the sessions of those that no longer are.
     pub(super) fn set_agents(&mut self, agents: Vec<AgentRecord>) -> Vec<(VantageNo, u64)> {
-        let mut before = std::mem::take(&mut self.entries);
+        let mut previous = std::mem::take(&mut self.entries);
         for agent in agents.into_iter().filter(|agent| agent.revoked_at.is_none()) {
-            let place = agent.vantage_no;
+            let vantage = agent.vantage_no;
             let agent = Arc::new(agent);
             let shared_until = agent.identity.suspended_until;
-            let entry = match before.remove(&place) {
+            let entry = match previous.remove(&vantage) {
                 Some(entry) if entry.agent.id == agent.id => Entry { agent, ..entry },
                 _ => Entry {
                     agent,
@@ -157,9 +157,9 @@ impl Roster {
                     skew_ms: None,
                 },
             };
-            self.entries.insert(place, entry);
+            self.entries.insert(vantage, entry);
         }
-        before.into_iter().filter_map(|(place, entry)| Some((place, entry.live?.session))).collect()
+        previous.into_iter().filter_map(|(vantage, entry)| Some((vantage, entry.live?.session))).collect()
     }
 
     /// Returns the record of an enrolled agent.
@@ -168,15 +168,15 @@ impl Roster {
     }
 
     /// Registers a connection, which replaces an older one. Returns `None` if the agent is not enrolled.
-    pub(super) fn connect(&mut self, place: VantageNo, arrived: ConnectionInfo) -> Option<ConnectOutcome> {
-        let entry = self.entries.get_mut(&place)?;
-        let now = arrived.at;
+    pub(super) fn connect(&mut self, vantage: VantageNo, connection: ConnectionInfo) -> Option<ConnectOutcome> {
+        let entry = self.entries.get_mut(&vantage)?;
+        let now = connection.at;
         let replaced = entry.live.as_ref().map(|live| live.session);
         let was_shared = entry.shared_until.is_some();
         let mut shared_until = None;
         // The same boot is the same process on a new network path.
-        if entry.live.as_ref().is_some_and(|live| live.boot != arrived.boot) {
-            entry.takeovers.push_back((now, arrived.boot));
+        if entry.live.as_ref().is_some_and(|live| live.boot != connection.boot) {
+            entry.takeovers.push_back((now, connection.boot));
             entry.expire_takeovers(now);
             let boots: BTreeSet<BootId> = entry.takeovers.iter().map(|(_, boot)| *boot).collect();
             let has_come_back = boots.len() < entry.takeovers.len();
@@ -186,22 +186,22 @@ impl Roster {
             }
         }
         entry.live = Some(LiveConnection {
-            session: arrived.session,
+            session: connection.session,
             since: now,
-            remote: arrived.remote,
-            software: arrived.software,
-            boot: arrived.boot,
-            kinds: arrived.kinds,
-            faults: fault_texts(&arrived.faults),
-            unfit: fault_texts(arrived.faults.iter().filter(|fault| is_unfit(fault))),
+            remote: connection.remote,
+            software: connection.software,
+            boot: connection.boot,
+            kinds: connection.kinds,
+            faults: fault_texts(&connection.faults),
+            unfit: fault_texts(connection.faults.iter().filter(|fault| is_unfit(fault))),
         });
         let found_shared = shared_until.is_some() && !was_shared;
         Some(ConnectOutcome { replaced, found_shared, shared_until })
     }
 
     /// Ends a session if it is still the current one. Returns true if it was.
-    pub(super) fn disconnect(&mut self, place: VantageNo, session: u64) -> bool {
-        match self.entries.get_mut(&place) {
+    pub(super) fn disconnect(&mut self, vantage: VantageNo, session: u64) -> bool {
+        match self.entries.get_mut(&vantage) {
             Some(entry) if entry.live.as_ref().is_some_and(|live| live.session == session) => {
                 entry.live = None;
                 true
@@ -210,27 +210,28 @@ impl Roster {
         }
     }
 
-    /// Applies quarantine: the held suspects go in, all others come out, and changes are logged.
+    /// Puts the vantages in `suspects.quarantined` into quarantine and releases all others. Logs the changes.
     pub(super) fn set_suspects(&mut self, suspects: &SuspectedVantages) {
-        let mut news = Vec::new();
-        for (place, entry) in &mut self.entries {
-            let held = suspects.quarantined.get(place);
-            let found = held.or_else(|| suspects.spared.get(place)).cloned();
-            let was = std::mem::replace(&mut entry.is_quarantined, held.is_some());
-            let before = std::mem::replace(&mut entry.contradicted, found);
-            if was != held.is_some() || before.is_some() != entry.contradicted.is_some() {
-                news.push(*place);
+        let mut changed = Vec::new();
+        for (vantage, entry) in &mut self.entries {
+            let quarantined = suspects.quarantined.get(vantage);
+            let contradictions = quarantined.or_else(|| suspects.spared.get(vantage)).cloned();
+            let was_quarantined = std::mem::replace(&mut entry.is_quarantined, quarantined.is_some());
+            let previous = std::mem::replace(&mut entry.contradicted, contradictions);
+            if was_quarantined != quarantined.is_some() || previous.is_some() != entry.contradicted.is_some() {
+                changed.push(*vantage);
             }
         }
-        for entry in news.iter().filter_map(|place| self.entries.get(place)) {
+        for entry in changed.iter().filter_map(|vantage| self.entries.get(vantage)) {
             let agent = entry.agent.name.as_str();
             match (&entry.contradicted, entry.is_quarantined) {
-                (Some(found), true) => {
-                    tracing::warn!(agent, why = %self.describe(found), "an agent is in quarantine: others contradict it");
+                (Some(contradictions), true) => {
+                    let why = self.describe(contradictions);
+                    tracing::warn!(agent, %why, "an agent is in quarantine: others contradict it");
                 }
-                (Some(found), false) => tracing::warn!(
+                (Some(contradictions), false) => tracing::warn!(
                     agent,
-                    why = %self.describe(found),
+                    why = %self.describe(contradictions),
                     "others contradict an agent; it stays in service: at most a third may be in quarantine"
                 ),
                 (None, _) => tracing::info!(agent, "others no longer contradict an agent: its results count"),
@@ -239,39 +240,39 @@ impl Roster {
     }
 
     /// Describes contradictions, with the names and networks of the agents.
-    fn describe(&self, found: &Contradictions) -> String {
-        found.describe(|place| match self.entries.get(&place) {
+    fn describe(&self, contradictions: &Contradictions) -> String {
+        contradictions.describe(|vantage| match self.entries.get(&vantage) {
             Some(entry) => format!("{} ({})", entry.agent.name, entry.agent.network),
-            None => format!("agent number {}", place.0),
+            None => format!("agent number {}", vantage.0),
         })
     }
 
     /// Records a host's clock skew. Returns true if it has just crossed the limit from which it is shown as off.
-    pub(super) fn record_skew(&mut self, place: VantageNo, skew_ms: i64) -> bool {
+    pub(super) fn record_skew(&mut self, vantage: VantageNo, skew_ms: i64) -> bool {
         let is_off = |skew: i64| skew.unsigned_abs() > MAX_SKEW_MS.unsigned_abs();
-        self.entries.get_mut(&place).is_some_and(|entry| {
-            let before = entry.skew_ms.replace(skew_ms);
-            is_off(skew_ms) && !before.is_some_and(is_off)
+        self.entries.get_mut(&vantage).is_some_and(|entry| {
+            let previous = entry.skew_ms.replace(skew_ms);
+            is_off(skew_ms) && !previous.is_some_and(is_off)
         })
     }
 
     /// Records the certificates that an agent holds.
-    pub(super) fn record_credentials(&mut self, place: VantageNo, held: HeldCredentials) {
-        if let Some(entry) = self.entries.get_mut(&place) {
-            entry.credentials = Some(held);
+    pub(super) fn record_credentials(&mut self, vantage: VantageNo, credentials: HeldCredentials) {
+        if let Some(entry) = self.entries.get_mut(&vantage) {
+            entry.credentials = Some(credentials);
         }
     }
 
     /// Records whether a renewal was requested with a replaced certificate.
-    pub(super) fn record_superseded(&mut self, place: VantageNo, is_superseded: bool) {
-        if let Some(entry) = self.entries.get_mut(&place) {
+    pub(super) fn record_superseded(&mut self, vantage: VantageNo, is_superseded: bool) {
+        if let Some(entry) = self.entries.get_mut(&vantage) {
             entry.is_superseded = is_superseded;
         }
     }
 
     /// Records an agent's faults. Returns true if they changed.
-    pub(super) fn record_faults(&mut self, place: VantageNo, session: u64, faults: &[WireOwnFault]) -> bool {
-        let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
+    pub(super) fn record_faults(&mut self, vantage: VantageNo, session: u64, faults: &[WireOwnFault]) -> bool {
+        let live = self.entries.get_mut(&vantage).and_then(|entry| entry.live.as_mut());
         let Some(live) = live.filter(|live| live.session == session) else { return false };
         live.unfit = fault_texts(faults.iter().filter(|fault| is_unfit(fault)));
         let faults = fault_texts(faults);
@@ -282,23 +283,23 @@ impl Roster {
 
     /// Releases agents whose identity has stayed with one host for a while, and returns them.
     pub(super) fn release_settled(&mut self, now: Timestamp) -> Vec<AgentId> {
-        let mut out = Vec::new();
+        let mut released = Vec::new();
         for entry in self.entries.values_mut() {
             // If the clock was set back, a stored time may lie further ahead than any that is ever set.
             let is_over = |until: Timestamp| !(0..=TAKEOVER_SPAN_MS).contains(&until.since(now));
             if entry.shared_until.is_some_and(is_over) {
                 entry.shared_until = None;
                 entry.expire_takeovers(now);
-                out.push(entry.agent.id);
+                released.push(entry.agent.id);
             }
         }
-        out
+        released
     }
 
     /// Returns the capabilities of the connected vantages.
     pub(super) fn capabilities(&self) -> Capabilities {
-        let live = self.entries.iter().filter_map(|(place, entry)| Some((*place, entry.live.as_ref()?)));
-        Capabilities::new(live.map(|(place, live)| (place, live.kinds.clone())))
+        let live = self.entries.iter().filter_map(|(vantage, entry)| Some((*vantage, entry.live.as_ref()?)));
+        Capabilities::new(live.map(|(vantage, live)| (vantage, live.kinds.clone())))
     }
 
     /// Returns the mesh as the rules see it.
@@ -315,7 +316,7 @@ impl Roster {
 
     /// Returns the agents for display, in the order of their vantage numbers.
     pub(super) fn agent_views(&self) -> Vec<AgentView> {
-        let one = |entry: &Entry| AgentView {
+        let view = |entry: &Entry| AgentView {
             agent: Arc::clone(&entry.agent),
             connected_since: entry.live.as_ref().map(|live| live.since),
             remote: entry.live.as_ref().map(|live| live.remote),
@@ -325,13 +326,13 @@ impl Roster {
             skew_ms: entry.skew_ms,
             is_clock_off: entry.skew_ms.is_some_and(|skew| skew.unsigned_abs() > MAX_SKEW_MS.unsigned_abs()),
             is_quarantined: entry.is_quarantined || entry.shared_until.is_some(),
-            contradicted: entry.contradicted.as_ref().map(|found| self.describe(found)),
+            contradicted: entry.contradicted.as_ref().map(|contradictions| self.describe(contradictions)),
             is_shared: entry.shared_until.is_some(),
             is_superseded: entry.is_superseded,
             credentials: entry.credentials.clone(),
             results: ResultCounts::default(),
         };
-        self.entries.values().map(one).collect()
+        self.entries.values().map(view).collect()
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct PlanInputs {
     /// The vantage; `None` for an empty plan.
     pub(super) vantage: Option<VantageNo>,
     /// The schedule.
-    pub(super) schedules: MonitorSchedule,
+    pub(super) schedule: MonitorSchedule,
     /// The connected vantages.
     pub(super) mesh: Arc<Mesh>,
     /// Check types that each vantage can run.
@@ -63,8 +63,8 @@ impl SentSchedule {
         let (mut old, mut new) = (self.sent.share_calculator(), next.share_calculator());
         let (mut put, mut drop) = (Vec::new(), Vec::new());
         for slot in self.sent.possibly_changed_slots(&next) {
-            let before = share_of(&self.sent.schedules, slot, old.as_mut());
-            let after = share_of(&next.schedules, slot, new.as_mut());
+            let before = share_of(&self.sent.schedule, slot, old.as_mut());
+            let after = share_of(&next.schedule, slot, new.as_mut());
             if let Some((monitor, _)) = before
                 && after.is_none_or(|(now, _)| now.monitor != monitor.monitor)
             {
@@ -90,9 +90,9 @@ impl SentSchedule {
 
     /// Returns the whole plan, for an agent that holds anything else, and records it as sent.
     pub(super) fn snapshot(&mut self, next: PlanInputs) -> ScheduleDifference {
-        let mut dealer = next.share_calculator();
-        let put = next.schedules.iter().filter_map(|monitor| {
-            let share = dealer.as_mut()?.share(monitor)?;
+        let mut calculator = next.share_calculator();
+        let put = next.schedule.iter().filter_map(|monitor| {
+            let share = calculator.as_mut()?.share(monitor)?;
             Some((Arc::clone(monitor), share))
         });
         let put = put.collect();
@@ -111,19 +111,18 @@ impl PlanInputs {
     fn possibly_changed_slots(&self, next: &Self) -> BTreeSet<u32> {
         let is_same_mesh =
             self.vantage == next.vantage && self.mesh == next.mesh && self.capabilities == next.capabilities;
-        let edited = is_same_mesh.then(|| next.schedules.changed_since(self.schedules.version())).flatten();
-        edited
-            .unwrap_or_else(|| self.schedules.iter().chain(next.schedules.iter()).map(|monitor| monitor.slot).collect())
+        let edited = is_same_mesh.then(|| next.schedule.changed_since(self.schedule.version())).flatten();
+        edited.unwrap_or_else(|| self.schedule.iter().chain(next.schedule.iter()).map(|monitor| monitor.slot).collect())
     }
 }
 
 fn share_of<'a>(
-    schedules: &'a MonitorSchedule,
+    schedule: &'a MonitorSchedule,
     slot: u32,
-    dealer: Option<&mut ShareCalculator<'_>>,
+    calculator: Option<&mut ShareCalculator<'_>>,
 ) -> Option<(&'a Arc<ScheduledMonitor>, ScheduleShare)> {
-    let monitor = schedules.get(slot)?;
-    Some((monitor, dealer?.share(monitor)?))
+    let monitor = schedule.get(slot)?;
+    Some((monitor, calculator?.share(monitor)?))
 }
 
 #[cfg(test)]
@@ -141,13 +140,13 @@ mod tests {
         ScheduledMonitor { monitor, account, slot, revision, check, interval_ms: 60_000, pinned: None }
     }
 
-    /// Builds inputs of one region with `places` vantages; the plan is the first one's.
-    fn basis(monitors: impl IntoIterator<Item = ScheduledMonitor>, places: u16) -> PlanInputs {
-        let mut schedules = MonitorSchedule::default();
+    /// Builds inputs of one region with `vantage_count` vantages; the plan is the first one's.
+    fn inputs(monitors: impl IntoIterator<Item = ScheduledMonitor>, vantage_count: u16) -> PlanInputs {
+        let mut schedule = MonitorSchedule::default();
         for monitor in monitors {
-            schedules.put(monitor);
+            schedule.put(monitor);
         }
-        let mesh = Mesh::new((1..=places).map(|no| Vantage {
+        let mesh = Mesh::new((1..=vantage_count).map(|no| Vantage {
             no: VantageNo(no),
             region: Region::Asia,
             network: NetworkNo(no),
@@ -155,71 +154,71 @@ mod tests {
             quarantined: false,
             unfit: false,
         }));
-        PlanInputs { vantage: Some(VantageNo(1)), schedules, mesh: Arc::new(mesh), capabilities: Arc::default() }
+        PlanInputs { vantage: Some(VantageNo(1)), schedule, mesh: Arc::new(mesh), capabilities: Arc::default() }
     }
 
     /// Returns the same inputs after an edit of the schedule.
-    fn edited(basis: &PlanInputs, edit: impl FnOnce(&mut MonitorSchedule)) -> PlanInputs {
-        let mut basis = basis.clone();
-        edit(&mut basis.schedules);
-        basis
+    fn edited(inputs: &PlanInputs, edit: impl FnOnce(&mut MonitorSchedule)) -> PlanInputs {
+        let mut inputs = inputs.clone();
+        edit(&mut inputs.schedule);
+        inputs
     }
 
     #[test]
-    fn a_snapshot_holds_all_and_nothing_follows_it() {
-        let basis = basis([monitor(1, 10, 1), monitor(2, 20, 1)], 1);
-        let mut sheet = SentSchedule::new(100);
-        let snapshot = sheet.snapshot(basis.clone());
+    fn a_snapshot_has_every_monitor_and_no_change_follows() {
+        let inputs = inputs([monitor(1, 10, 1), monitor(2, 20, 1)], 1);
+        let mut sent_schedule = SentSchedule::new(100);
+        let snapshot = sent_schedule.snapshot(inputs.clone());
         assert_eq!((snapshot.base, snapshot.revision, snapshot.put.len()), (None, 101, 2));
-        assert_eq!(sheet.update(basis), None);
-        assert_eq!(sheet.revision(), 101);
+        assert_eq!(sent_schedule.update(inputs), None);
+        assert_eq!(sent_schedule.revision(), 101);
     }
 
     #[test]
-    fn only_what_changed_is_sent() {
-        let before = basis([monitor(1, 10, 1), monitor(2, 20, 1), monitor(3, 30, 1)], 1);
-        let mut sheet = SentSchedule::new(0);
-        sheet.snapshot(before.clone());
-        let after = edited(&before, |schedules| {
-            schedules.put(monitor(2, 20, 2));
-            schedules.put(monitor(4, 40, 1));
-            schedules.remove(3);
+    fn only_changes_are_sent() {
+        let before = inputs([monitor(1, 10, 1), monitor(2, 20, 1), monitor(3, 30, 1)], 1);
+        let mut sent_schedule = SentSchedule::new(0);
+        sent_schedule.snapshot(before.clone());
+        let after = edited(&before, |schedule| {
+            schedule.put(monitor(2, 20, 2));
+            schedule.put(monitor(4, 40, 1));
+            schedule.remove(3);
         });
-        let change = sheet.update(after).unwrap();
+        let change = sent_schedule.update(after).unwrap();
         assert_eq!((change.base, change.revision), (Some(1), 2));
         assert_eq!(change.put.iter().map(|(one, _)| one.slot).collect::<Vec<_>>(), [2, 4]);
         assert_eq!(change.drop, [MonitorId::from_u128(30)]);
     }
 
     #[test]
-    fn an_edit_makes_a_session_look_at_what_was_edited_alone() {
-        let before = basis((0..100_000).map(|slot| monitor(slot, u128::from(slot), 1)), 2);
-        let after = edited(&before, |schedules| {
-            schedules.put(monitor(70_000, 70_000, 2));
-            schedules.put(monitor(70_000, 70_000, 3));
-            schedules.remove(9);
+    fn an_edit_compares_only_the_edited_slots() {
+        let before = inputs((0..100_000).map(|slot| monitor(slot, u128::from(slot), 1)), 2);
+        let after = edited(&before, |schedule| {
+            schedule.put(monitor(70_000, 70_000, 2));
+            schedule.put(monitor(70_000, 70_000, 3));
+            schedule.remove(9);
         });
         assert_eq!(before.possibly_changed_slots(&after), BTreeSet::from([9, 70_000]));
         assert_eq!(before.possibly_changed_slots(&before), BTreeSet::new());
     }
 
     #[test]
-    fn another_turn_is_a_change() {
-        let mut sheet = SentSchedule::new(0);
-        sheet.snapshot(basis([monitor(1, 10, 1)], 1));
-        let change = sheet.update(basis([monitor(1, 10, 1)], 2)).unwrap();
+    fn a_changed_share_is_a_change() {
+        let mut sent_schedule = SentSchedule::new(0);
+        sent_schedule.snapshot(inputs([monitor(1, 10, 1)], 1));
+        let change = sent_schedule.update(inputs([monitor(1, 10, 1)], 2)).unwrap();
         assert_eq!(change.put.iter().map(|(_, share)| share.every).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
-    fn a_slot_that_names_another_monitor_drops_the_first() {
-        let before = basis([monitor(1, 10, 1)], 1);
-        let mut sheet = SentSchedule::new(0);
-        sheet.snapshot(before.clone());
-        let after = edited(&before, |schedules| {
-            schedules.put(monitor(1, 11, 1));
+    fn a_slot_reassigned_to_another_monitor_drops_the_first() {
+        let before = inputs([monitor(1, 10, 1)], 1);
+        let mut sent_schedule = SentSchedule::new(0);
+        sent_schedule.snapshot(before.clone());
+        let after = edited(&before, |schedule| {
+            schedule.put(monitor(1, 11, 1));
         });
-        let change = sheet.update(after).unwrap();
+        let change = sent_schedule.update(after).unwrap();
         assert_eq!(change.drop, [MonitorId::from_u128(10)]);
         assert_eq!(change.put.len(), 1);
     }

@@ -126,7 +126,7 @@ async fn open_session(
         .await
         .map_err(|_| SessionError::Close(CloseReason::TimedOut))??;
     check_bounds(&hello)?;
-    let arrived = ConnectionInfo {
+    let connection_info = ConnectionInfo {
         session: 0,
         at: hub.clock.now(),
         remote: connection.remote_address(),
@@ -138,20 +138,20 @@ async fn open_session(
     if hub.agent(id).is_none() {
         hub.reload().await;
     }
-    let Some(seat) = hub.connect(&agent, arrived) else {
+    let Some(handle) = hub.connect(&agent, connection_info) else {
         // Revoked meanwhile, or the records could not be reloaded; in that case the agent must not be reported as
         // unknown.
         *opened = Some((control, frames));
         enrolled_agent(hub, id).await?;
         return Err(SessionError::Close(CloseReason::Internal));
     };
-    let seated = SessionGuard { hub: Arc::clone(hub), agent: Arc::clone(&agent), number: seat.session };
-    if let Some(until) = seat.shared_until {
+    let guard = SessionGuard { hub: Arc::clone(hub), agent: Arc::clone(&agent), number: handle.session };
+    if let Some(until) = handle.shared_until {
         hub.update_record(id, IdentityChange::Suspended(Some(until))).await;
     }
     certificates.record_presented(hub, &agent).await;
     let connection = connection.clone();
-    tokio::spawn(probe_requests::send_queued(Arc::clone(hub), Arc::clone(&agent), connection.clone(), seat.probes));
+    tokio::spawn(probe_requests::send_queued(Arc::clone(hub), Arc::clone(&agent), connection.clone(), handle.probes));
     if let Some(omitted) = hub.logs.admit((Some(agent.id), "connected")) {
         info!(agent = %agent.id, name = agent.name, software = hello.software, omitted, "agent connected");
     }
@@ -163,9 +163,9 @@ async fn open_session(
         connection,
         control,
         frames,
-        agent_state: seat.agent_state,
-        closing: seat.close,
-        guard: seated,
+        agent_state: handle.agent_state,
+        closing: handle.close,
+        guard,
         hello,
         snapshots: 0,
         certificates,
@@ -193,10 +193,10 @@ impl Session {
         let (hub, agent) = (Arc::clone(&self.hub), Arc::clone(&self.agent));
         let mut closing = self.closing.clone();
         let stream = self.connection.clone();
-        let (memory, over) = (Arc::clone(&self.agent_state), self.closing.clone());
+        let (agent_state, results_closing) = (Arc::clone(&self.agent_state), self.closing.clone());
         let received = async {
             let stream = stream.accept_uni().await.map_err(|_| SessionError::Lost)?;
-            results::receive(Arc::clone(&hub), Arc::clone(&agent), memory, over, stream).await?;
+            results::receive(Arc::clone(&hub), Arc::clone(&agent), agent_state, results_closing, stream).await?;
             // The agent has ended its results stream but not the session.
             pending::<Result<(), SessionError>>().await
         };
@@ -227,17 +227,18 @@ impl Session {
         // Before the schedule: the agent must know which addresses not to check before it checks.
         self.send_address().await?;
         self.send_authorities().await?;
-        let held = ScheduleVersion {
+        let current_version = ScheduleVersion {
             slot_epoch: self.hub.settings.slot_epoch,
             revision: self.agent_state.sent_schedule().revision(),
         };
-        let (is_held, steady) = (self.hello.schedule == Some(held), self.hub.clock.monotonic());
-        let holds_ours = self.hello.schedule.is_some_and(|claimed| claimed.slot_epoch == held.slot_epoch);
-        self.agent_state.assignments().connect(holds_ours, steady);
-        if is_held {
-            self.agent_state.assignments().confirm(held.revision, steady);
+        let (is_current, monotonic) = (self.hello.schedule == Some(current_version), self.hub.clock.monotonic());
+        let has_same_epoch =
+            self.hello.schedule.is_some_and(|version| version.slot_epoch == current_version.slot_epoch);
+        self.agent_state.assignments().connect(has_same_epoch, monotonic);
+        if is_current {
+            self.agent_state.assignments().confirm(current_version.revision, monotonic);
         }
-        self.send_schedule(!is_held).await?;
+        self.send_schedule(!is_current).await?;
         let mut plan_at: Option<Instant> = None;
         let mut tick = interval(Duration::from_secs(1));
         loop {
@@ -288,8 +289,8 @@ impl Session {
     async fn handle_frame(&mut self, frame: ToCoordinator) -> Result<(), SessionError> {
         match frame {
             ToCoordinator::Hello(_) => Err(SessionError::Close(CloseReason::OutOfOrder)),
-            ToCoordinator::ScheduleApplied { slot_epoch: book, revision } => {
-                if book == self.hub.settings.slot_epoch {
+            ToCoordinator::ScheduleApplied { slot_epoch, revision } => {
+                if slot_epoch == self.hub.settings.slot_epoch {
                     self.agent_state.assignments().confirm(revision, self.hub.clock.monotonic());
                 }
                 debug!(agent = %self.agent.id, revision, "schedule in force");
@@ -308,7 +309,7 @@ impl Session {
                 Ok(())
             }
             ToCoordinator::Renew { csr_der } => self.renew(&csr_der).await,
-            ToCoordinator::TrustReport(holds) => self.handle_holds(holds).await,
+            ToCoordinator::TrustReport(report) => self.handle_trust_report(report).await,
             ToCoordinator::Gap(gap) => self.handle_gap(gap).await,
             ToCoordinator::Fitness { faults } => {
                 self.handle_faults(faults);
@@ -328,19 +329,20 @@ impl Session {
     }
 
     /// Sends the difference to the agent's plan, or the whole plan.
-    async fn send_schedule(&mut self, whole: bool) -> Result<(), SessionError> {
-        let basis = self.hub.plan_inputs(self.agent.vantage_no);
+    async fn send_schedule(&mut self, is_snapshot: bool) -> Result<(), SessionError> {
+        let inputs = self.hub.plan_inputs(self.agent.vantage_no);
         let difference = {
-            let mut sheet = self.agent_state.sent_schedule();
-            let next = basis.clone();
-            let difference = if whole { Some(sheet.snapshot(basis)) } else { sheet.update(basis) };
+            let mut sent_schedule = self.agent_state.sent_schedule();
+            let next = inputs.clone();
+            let difference =
+                if is_snapshot { Some(sent_schedule.snapshot(inputs)) } else { sent_schedule.update(inputs) };
             if let Some(difference) = &difference {
                 self.agent_state.assignments().send(&next, difference.revision, self.hub.clock.monotonic());
             }
             difference
         };
-        let (book, accounts) = (self.hub.settings.slot_epoch, &self.hub.account_numbers);
-        let change = difference.map(|difference| convert::schedule_change(book, difference, accounts));
+        let (slot_epoch, accounts) = (self.hub.settings.slot_epoch, &self.hub.account_numbers);
+        let change = difference.map(|difference| convert::schedule_change(slot_epoch, difference, accounts));
         let parts = change.map(|change| change.split()).transpose()?.unwrap_or_default();
         for change in parts {
             let frame = if self.version >= 2 {
@@ -386,9 +388,9 @@ async fn close_requested(closing: &mut watch::Receiver<Option<CloseReason>>) -> 
     }
 }
 
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
         None => pending().await,
     }
 }

@@ -13,21 +13,22 @@ type Group = (CheckKind, Option<Region>);
 
 /// Builds the mesh for a group: an agent that lacks the capability counts as disconnected if another of the group
 /// has it.
-fn mesh_for(able: &Capabilities, mesh: &Mesh, (kind, pinned): Group) -> Mesh {
-    let is_one_group = |one: &Vantage, other: &Vantage| {
+fn mesh_for(capabilities: &Capabilities, mesh: &Mesh, (kind, pinned): Group) -> Mesh {
+    let is_same_group = |one: &Vantage, other: &Vantage| {
         if kind.is_regional() { one.region == other.region } else { pinned.is_none_or(|it| it == other.region) }
     };
-    let places = mesh.vantages();
-    Mesh::new(places.iter().map(|place| {
-        let other_can = || mesh.available().any(|other| is_one_group(place, other) && able.supports(other.no, kind));
-        let is_spared = !able.supports(place.no, kind) && other_can();
-        Vantage { connected: place.connected && !is_spared, ..*place }
+    let vantages = mesh.vantages();
+    Mesh::new(vantages.iter().map(|vantage| {
+        let another_supports =
+            || mesh.available().any(|other| is_same_group(vantage, other) && capabilities.supports(other.no, kind));
+        let is_replaced = !capabilities.supports(vantage.no, kind) && another_supports();
+        Vantage { connected: vantage.connected && !is_replaced, ..*vantage }
     }))
 }
 
 /// Converts a check type that an agent declares.
-pub(super) fn check_kind(named: wire::WireCheckKind) -> CheckKind {
-    match named {
+pub(super) fn check_kind(kind: wire::WireCheckKind) -> CheckKind {
+    match kind {
         wire::WireCheckKind::Http => CheckKind::Http,
         wire::WireCheckKind::Tcp => CheckKind::Tcp,
         wire::WireCheckKind::Dns => CheckKind::Dns,
@@ -48,8 +49,8 @@ pub(super) struct ShareCalculator<'a> {
 }
 
 impl<'a> ShareCalculator<'a> {
-    pub(super) fn new(mesh: &'a Mesh, able: &'a Capabilities, place: VantageNo) -> Self {
-        Self { mesh, capabilities: able, vantage: place, meshes: BTreeMap::new() }
+    pub(super) fn new(mesh: &'a Mesh, capabilities: &'a Capabilities, vantage: VantageNo) -> Self {
+        Self { mesh, capabilities, vantage, meshes: BTreeMap::new() }
     }
 
     /// Returns the vantage's share of a monitor, if it has one.
@@ -97,36 +98,36 @@ mod tests {
         Capabilities::new(kinds.iter().map(|(no, kind)| (VantageNo(*no), BTreeSet::from([*kind]))))
     }
 
-    fn every(monitor: &ScheduledMonitor, mesh: &Mesh, able: &Capabilities, no: u16) -> Option<u32> {
-        ShareCalculator::new(mesh, able, VantageNo(no)).share(monitor).map(|share| share.every)
+    fn every(monitor: &ScheduledMonitor, mesh: &Mesh, capabilities: &Capabilities, no: u16) -> Option<u32> {
+        ShareCalculator::new(mesh, capabilities, VantageNo(no)).share(monitor).map(|share| share.every)
     }
 
     #[test]
-    fn who_can_not_gets_no_rounds_where_others_of_the_region_can() {
+    fn an_agent_without_the_capability_gets_no_rounds_if_others_of_the_region_have_it() {
         let monitor = tcp();
         let mesh = mesh(&[Region::Asia, Region::Asia, Region::Europe]);
-        let able = only(&[(1, CheckKind::Http), (3, CheckKind::Http)]);
-        assert_eq!(every(&monitor, &mesh, &able, 1), None);
-        assert_eq!(every(&monitor, &mesh, &able, 2), Some(1));
+        let capabilities = only(&[(1, CheckKind::Http), (3, CheckKind::Http)]);
+        assert_eq!(every(&monitor, &mesh, &capabilities, 1), None);
+        assert_eq!(every(&monitor, &mesh, &capabilities, 2), Some(1));
         // No agent in Europe can: the one there reports it, and the region is not silently left out.
-        assert_eq!(every(&monitor, &mesh, &able, 3), Some(1));
+        assert_eq!(every(&monitor, &mesh, &capabilities, 3), Some(1));
     }
 
     #[test]
-    fn who_names_nothing_can_do_everything() {
+    fn an_agent_that_declares_no_types_supports_all() {
         let monitor = tcp();
         let mesh = mesh(&[Region::Asia, Region::Asia]);
-        let able = Capabilities::new([(VantageNo(1), BTreeSet::new())]);
-        assert_eq!(every(&monitor, &mesh, &able, 1), Some(2));
+        let capabilities = Capabilities::new([(VantageNo(1), BTreeSet::new())]);
+        assert_eq!(every(&monitor, &mesh, &capabilities, 1), Some(2));
     }
 
     #[test]
-    fn a_check_that_one_place_does_for_all_goes_to_one_that_can_anywhere() {
+    fn a_global_check_goes_to_a_capable_agent_in_any_region() {
         let check = Check::Domain(DomainCheck { host: "example.com".to_owned(), warn_days: 14 });
         let monitor = monitor(check);
         let mesh = mesh(&[Region::Asia, Region::Europe]);
-        let able = only(&[(1, CheckKind::Tcp)]);
-        assert_eq!(every(&monitor, &mesh, &able, 1), None);
-        assert_eq!(every(&monitor, &mesh, &able, 2), Some(1));
+        let capabilities = only(&[(1, CheckKind::Tcp)]);
+        assert_eq!(every(&monitor, &mesh, &capabilities, 1), None);
+        assert_eq!(every(&monitor, &mesh, &capabilities, 2), Some(1));
     }
 }

@@ -84,7 +84,7 @@ impl MemberRecords for MemoryRecords {
     fn enrol(
         &self,
         id: InvitationId,
-        newcomer: NewAgent,
+        new_agent: NewAgent,
     ) -> BoxFuture<'_, Result<Result<AgentRecord, EnrolError>, RecordsError>> {
         Box::pin(async move {
             let mut invitations = self.invitations.lock().unwrap();
@@ -92,29 +92,29 @@ impl MemberRecords for MemoryRecords {
             if invitation.used_by.is_some() {
                 return Ok(Err(EnrolError::Used));
             }
-            invitation.used_by = Some(newcomer.id);
+            invitation.used_by = Some(new_agent.id);
             let mut agents = self.agents.lock().unwrap();
             let no = u16::try_from(agents.len() + 1).unwrap();
             let agent = AgentRecord {
-                id: newcomer.id,
+                id: new_agent.id,
                 vantage_no: VantageNo(no),
                 name: invitation.name.clone(),
                 region: invitation.region,
                 network: invitation.network.clone(),
                 network_no: NetworkNo(no),
-                joined_at: newcomer.joined_at,
+                joined_at: new_agent.joined_at,
                 revoked_at: None,
-                serial: newcomer.certificate.serial,
-                identity: IdentityState { valid_from: newcomer.certificate.valid_from, ..IdentityState::default() },
+                serial: new_agent.certificate.serial,
+                identity: IdentityState { valid_from: new_agent.certificate.valid_from, ..IdentityState::default() },
             };
             agents.insert(agent.id, agent.clone());
             Ok(Ok(agent))
         })
     }
 
-    fn update(&self, id: AgentId, note: IdentityChange) -> BoxFuture<'_, Result<IdentityUpdate, RecordsError>> {
-        let noted = self.agents.lock().unwrap().get_mut(&id).unwrap().apply(&note);
-        Box::pin(async move { Ok(noted) })
+    fn update(&self, id: AgentId, change: IdentityChange) -> BoxFuture<'_, Result<IdentityUpdate, RecordsError>> {
+        let update = self.agents.lock().unwrap().get_mut(&id).unwrap().apply(&change);
+        Box::pin(async move { Ok(update) })
     }
 }
 
@@ -126,7 +126,7 @@ struct TestMesh {
     records: Arc<MemoryRecords>,
     clock: Clock,
     inbox: mpsc::Receiver<Arrival>,
-    questions: mpsc::Sender<ProbeDispatch>,
+    probes: mpsc::Sender<ProbeDispatch>,
     schedule: watch::Sender<MonitorSchedule>,
     /// The same authority, for certificates that no test could get by joining.
     authority: MeshAuthority,
@@ -134,21 +134,21 @@ struct TestMesh {
 
 impl TestMesh {
     async fn start() -> Self {
-        Self::with(MeshAuthority::generate(NOW.as_millis() / SECOND).unwrap()).await
+        Self::with_authority(MeshAuthority::generate(NOW.as_millis() / SECOND).unwrap()).await
     }
 
-    async fn with(authority: MeshAuthority) -> Self {
-        Self::with_life(authority, AGENT_VALIDITY).await
+    async fn with_authority(authority: MeshAuthority) -> Self {
+        Self::with_certificate_life(authority, AGENT_VALIDITY).await
     }
 
-    async fn with_life(authority: MeshAuthority, certificate_life: i64) -> Self {
+    async fn with_certificate_life(authority: MeshAuthority, certificate_life: i64) -> Self {
         let (roots, key_hash) = (authority.roots().unwrap(), authority.key_hash());
         let records = Arc::new(MemoryRecords::default());
         let (inbox, arrivals) = mpsc::channel(INBOX_DEPTH);
-        let (ask, questions) = mpsc::channel(64);
+        let (probes, probe_receiver) = mpsc::channel(64);
         let (schedule, scheduled) = watch::channel(MonitorSchedule::default());
         let clock = Clock::manual(NOW);
-        let twin = MeshAuthority::from_pem(&authority.to_pem()).unwrap();
+        let authority_copy = MeshAuthority::from_pem(&authority.to_pem()).unwrap();
         let mesh = start(MeshParts {
             socket: UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
             trust: Trust::single(authority),
@@ -156,7 +156,7 @@ impl TestMesh {
             members: Arc::clone(&records) as Arc<dyn MemberRecords>,
             clock: clock.clone(),
             inbox,
-            probes: questions,
+            probes: probe_receiver,
             schedule: scheduled,
             settings: MeshSettings {
                 name: "test".to_owned(),
@@ -169,7 +169,7 @@ impl TestMesh {
         })
         .await
         .unwrap();
-        Self { mesh, roots, key_hash, records, clock, inbox: arrivals, questions: ask, schedule, authority: twin }
+        Self { mesh, roots, key_hash, records, clock, inbox: arrivals, probes, schedule, authority: authority_copy }
     }
 
     fn invite(&self, number: u128) -> JoinToken {
@@ -192,7 +192,7 @@ impl TestMesh {
     }
 
     /// Changes the expiry of an invitation.
-    fn open_until(&self, number: u128, at: Timestamp) {
+    fn set_expiry(&self, number: u128, at: Timestamp) {
         let id = InvitationId::from_u128(number);
         self.records.invitations.lock().unwrap().get_mut(&id).unwrap().expires_at = at;
     }
@@ -204,37 +204,37 @@ impl TestMesh {
         let (mut send, receive) = connection.open_bi().await?;
         let request = JoinRequest { token: SecretText::new(token), csr_der: key.request().unwrap() };
         write(&mut send, &request, MAX_JOIN_FRAME).await.unwrap();
-        let answer = FrameReceiver::new(receive, MAX_JOIN_FRAME).next().await;
-        Ok(answer.unwrap().expect("an answer"))
+        let response = FrameReceiver::new(receive, MAX_JOIN_FRAME).next().await;
+        Ok(response.unwrap().expect("an answer"))
     }
 
     /// Joins with a new invitation of that number.
     async fn member(&self, number: u128) -> Member {
         let token = self.invite(number);
         let key = AgentKey::generate().unwrap();
-        let JoinResponse::Enrolled(joined) = self.join(&token.expose(), &key).await.unwrap() else {
+        let JoinResponse::Enrolled(enrolment) = self.join(&token.expose(), &key).await.unwrap() else {
             panic!("refused");
         };
-        let leaf = joined.certificates_der.into_iter().next().unwrap().into();
-        Member { id: AgentId::from_u128(joined.agent.0), credentials: key.with_certificate(leaf).unwrap() }
+        let leaf = enrolment.certificates_der.into_iter().next().unwrap().into();
+        Member { id: AgentId::from_u128(enrolment.agent.0), credentials: key.with_certificate(leaf).unwrap() }
     }
 
     async fn connect(&self, member: &Member) -> TestAgent {
-        self.connect_holding(member, None).await
+        self.connect_with_schedule(member, None).await
     }
 
-    async fn connect_holding(&self, member: &Member, held: Option<ScheduleVersion>) -> TestAgent {
-        self.connect_as(member, hello(held)).await
+    async fn connect_with_schedule(&self, member: &Member, schedule: Option<ScheduleVersion>) -> TestAgent {
+        self.connect_as(member, hello(schedule)).await
     }
 
     async fn connect_as(&self, member: &Member, hello: AgentHello) -> TestAgent {
-        TestAgent::greet(self.dial_mesh(&member.credentials).await.unwrap(), hello).await
+        TestAgent::open_session(self.dial_mesh(&member.credentials).await.unwrap(), hello).await
     }
 
     async fn connect_trusting(&self, member: &Member, roots: &TrustRoots) -> TestAgent {
         let now = clock(|| NOW.as_millis() / SECOND);
         let config = agent_config(&member.credentials, roots, &[MESH_V1], now, CoordinatorTime::new(None)).unwrap();
-        TestAgent::greet(self.dial(config).await.unwrap(), hello(None)).await
+        TestAgent::open_session(self.dial(config).await.unwrap(), hello(None)).await
     }
 
     async fn dial_mesh(&self, credentials: &Credentials) -> Result<Connection, ConnectionError> {
@@ -271,21 +271,23 @@ impl TestMesh {
     }
 
     /// Waits until the vantage is connected, or disconnected, in the mesh.
-    async fn until_connected(&self, place: u16, wanted: bool) {
+    async fn wait_connected(&self, vantage_no: u16, connected: bool) {
         let mut mesh = self.mesh.mesh();
-        let is_so = |mesh: &Arc<Mesh>| mesh.vantage(VantageNo(place)).is_some_and(|one| one.connected == wanted);
-        timeout(LIMIT, mesh.wait_for(is_so)).await.expect("in time").unwrap();
+        let has_state = |mesh: &Arc<Mesh>| {
+            mesh.vantage(VantageNo(vantage_no)).is_some_and(|vantage| vantage.connected == connected)
+        };
+        timeout(LIMIT, mesh.wait_for(has_state)).await.expect("in time").unwrap();
     }
 
     fn schedule(&self, monitors: impl IntoIterator<Item = ScheduledMonitor>) {
-        self.schedule.send_modify(|held| {
-            let before: Vec<u32> = held.iter().map(|one| one.slot).collect();
-            let wanted: Vec<ScheduledMonitor> = monitors.into_iter().collect();
-            for slot in before.into_iter().filter(|slot| wanted.iter().all(|one| one.slot != *slot)) {
-                held.remove(slot);
+        self.schedule.send_modify(|schedule| {
+            let slots: Vec<u32> = schedule.iter().map(|monitor| monitor.slot).collect();
+            let monitors: Vec<ScheduledMonitor> = monitors.into_iter().collect();
+            for slot in slots.into_iter().filter(|slot| monitors.iter().all(|monitor| monitor.slot != *slot)) {
+                schedule.remove(slot);
             }
-            for one in wanted {
-                held.put(one);
+            for monitor in monitors {
+                schedule.put(monitor);
             }
         });
     }
@@ -306,7 +308,7 @@ struct TestAgent {
 }
 
 impl TestAgent {
-    async fn greet(connection: Connection, hello: AgentHello) -> Self {
+    async fn open_session(connection: Connection, hello: AgentHello) -> Self {
         let (mut control, receive) = connection.open_bi().await.unwrap();
         write(&mut control, &ToCoordinator::Hello(hello), MAX_FRAME).await.unwrap();
         let mut frames = FrameReceiver::new(receive, MAX_FRAME);
@@ -314,18 +316,18 @@ impl TestAgent {
         Self { connection, control, frames, welcome }
     }
 
-    async fn say(&mut self, frame: &ToCoordinator) {
+    async fn send(&mut self, frame: &ToCoordinator) {
         write(&mut self.control, frame, MAX_FRAME).await.unwrap();
     }
 
-    async fn hear(&mut self) -> ToAgent {
+    async fn next_frame(&mut self) -> ToAgent {
         timeout(LIMIT, self.frames.next()).await.expect("in time").unwrap().unwrap()
     }
 
     /// Returns the next frame other than an authorities frame.
-    async fn hear_of_work(&mut self) -> ToAgent {
+    async fn next_work_frame(&mut self) -> ToAgent {
         loop {
-            let frame = self.hear().await;
+            let frame = self.next_frame().await;
             if !matches!(frame, ToAgent::Authorities(_) | ToAgent::ExternalAddress(_)) {
                 return frame;
             }
@@ -333,9 +335,9 @@ impl TestAgent {
     }
 
     /// Returns the next frame other than an authorities or schedule frame.
-    async fn hear_more(&mut self) -> ToAgent {
+    async fn next_reply(&mut self) -> ToAgent {
         loop {
-            let frame = self.hear().await;
+            let frame = self.next_frame().await;
             if !matches!(frame, ToAgent::Schedule(_) | ToAgent::Authorities(_)) {
                 return frame;
             }
@@ -343,12 +345,12 @@ impl TestAgent {
     }
 }
 
-fn hello(held: Option<ScheduleVersion>) -> AgentHello {
+fn hello(schedule: Option<ScheduleVersion>) -> AgentHello {
     AgentHello {
         software: "0.1.0".to_owned(),
         boot: BOOT,
         earlier_boots: Vec::new(),
-        schedule: held,
+        schedule,
         wall_ms: NOW.as_millis(),
         kinds: Vec::new(),
         faults: Vec::new(),

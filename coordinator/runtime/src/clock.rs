@@ -25,7 +25,7 @@ struct ManualClock {
 #[cfg(target_os = "linux")]
 const MONOTONIC_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
-const STEADY: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+const MONOTONIC_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
 impl Clock {
     /// The host's clock.
@@ -43,7 +43,7 @@ impl Clock {
     #[allow(clippy::disallowed_methods, reason = "this is the one place")]
     pub fn now(&self) -> Timestamp {
         let millis = match &self.0 {
-            Some(hand) => hand.wall.load(Ordering::Acquire),
+            Some(manual) => manual.wall.load(Ordering::Acquire),
             None => SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)),
@@ -51,11 +51,11 @@ impl Clock {
         Timestamp::from_millis(millis)
     }
 
-    /// Monotonic milliseconds since an arbitrary moment, unaffected by changes of the wall clock. Includes time in
-    /// suspend where the system supports it.
+    /// Monotonic milliseconds since an arbitrary point in time, unaffected by changes of the wall clock. Includes
+    /// time in suspend where the system supports it.
     pub fn monotonic(&self) -> i64 {
         match &self.0 {
-            Some(hand) => hand.monotonic.load(Ordering::Acquire),
+            Some(manual) => manual.monotonic.load(Ordering::Acquire),
             None => {
                 let now = rustix::time::clock_gettime(MONOTONIC_CLOCK);
                 now.tv_sec.saturating_mul(1_000).saturating_add(now.tv_nsec / 1_000_000)
@@ -66,16 +66,16 @@ impl Clock {
     /// Sets a clock made with [`Clock::manual`]; does nothing to the system clock. Monotonic time advances too if
     /// the new time is later.
     pub fn set(&self, at: Timestamp) {
-        if let Some(hand) = &self.0 {
-            let before = hand.wall.swap(at.as_millis(), Ordering::AcqRel);
-            hand.monotonic.fetch_add(at.as_millis().saturating_sub(before).max(0), Ordering::AcqRel);
+        if let Some(manual) = &self.0 {
+            let previous = manual.wall.swap(at.as_millis(), Ordering::AcqRel);
+            manual.monotonic.fetch_add(at.as_millis().saturating_sub(previous).max(0), Ordering::AcqRel);
         }
     }
 
     /// Steps only the wall time of a clock made with [`Clock::manual`], by `by` milliseconds: no time passes.
     pub fn step(&self, by: i64) {
-        if let Some(hand) = &self.0 {
-            hand.wall.fetch_add(by, Ordering::AcqRel);
+        if let Some(manual) = &self.0 {
+            manual.wall.fetch_add(by, Ordering::AcqRel);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Guarded HTTP client for URLs that customers choose: reqwest over an address that the dial guard has judged.
 //!
 //! Each request first passes the guard, which resolves the host and judges its addresses. If several are left, they
-//! race as [`parallax_dial`]'s own connections do, so a dead address costs a moment, and the error is the most
-//! informative one. reqwest takes no connected stream: the race's connection is closed, and reqwest opens another to
-//! the same address. It gets the address from `SelectedAddressResolver`, which knows no other; a literal in the URL is
-//! replaced by the judged address.
+//! race as [`parallax_dial`]'s own connections do, so a dead address delays a request only briefly, and the error is
+//! the most informative one. reqwest takes no connected stream: the race's connection is closed, and reqwest opens
+//! another to the same address. It gets the address from `SelectedAddressResolver`, which knows no other; a literal in
+//! the URL is replaced by the judged address.
 //!
 //! The address reaches the resolver as a task-local value, since hyper connects inside the caller's future while its
 //! pool is off. A connection that ran elsewhere would find no address and fail. Every request has its own connection,
@@ -250,10 +250,10 @@ fn build(
     if !is_set {
         return Err(unsupported);
     }
-    let mut built = reqwest::Request::new(method, url);
-    *built.headers_mut() = headers;
-    *built.body_mut() = (!body.is_empty()).then(|| body.into());
-    Ok(built)
+    let mut http_request = reqwest::Request::new(method, url);
+    *http_request.headers_mut() = headers;
+    *http_request.body_mut() = (!body.is_empty()).then(|| body.into());
+    Ok(http_request)
 }
 
 /// Returns the size of a response head, close enough for a limit.
@@ -270,23 +270,23 @@ fn classify(error: &reqwest::Error) -> GuardedClientError {
         return GuardedClientError::Timeout;
     }
     let mut cause = error.source();
-    while let Some(found) = cause {
-        if let Some(error) = found.downcast_ref::<DialError>() {
+    while let Some(source) = cause {
+        if let Some(error) = source.downcast_ref::<DialError>() {
             return GuardedClientError::Dial(*error);
         }
-        match found.downcast_ref::<hyper::Error>() {
+        match source.downcast_ref::<hyper::Error>() {
             Some(error) if error.is_parse_too_large() => return GuardedClientError::HeadTooLarge,
             Some(error) if error.is_parse() => return GuardedClientError::NotHttp,
             Some(_) | None => {}
         }
-        if let Some(found) = found.downcast_ref::<io::Error>() {
+        if let Some(source) = source.downcast_ref::<io::Error>() {
             // A failed connection has the system's error itself; TLS wraps its own.
-            return match found.raw_os_error() {
-                Some(_) if error.is_connect() => GuardedClientError::Dial(DialError::from_connect(found)),
-                Some(_) | None => from_io_error(found),
+            return match source.raw_os_error() {
+                Some(_) if error.is_connect() => GuardedClientError::Dial(DialError::from_connect(source)),
+                Some(_) | None => from_io_error(source),
             };
         }
-        cause = found.source();
+        cause = source.source();
     }
     GuardedClientError::Closed
 }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_reported_and_calm_keys_are_forgotten() {
+    fn omitted_lines_are_reported_and_idle_keys_dropped() {
         let (limit, at) = (limit(), Timestamp::from_millis);
         for ms in 0..10 {
             limit.admit_at((1, "gap"), at(ms));

@@ -98,12 +98,12 @@ impl Supervisor {
 
     /// Waits until a task is lost, and returns the first one.
     pub async fn first_failure(&self) -> TaskFailure {
-        let mut lost = self.0.failure.subscribe();
+        let mut failures = self.0.failure.subscribe();
         loop {
-            if let Some(lost) = *lost.borrow_and_update() {
-                return lost;
+            if let Some(failure) = *failures.borrow_and_update() {
+                return failure;
             }
-            if lost.changed().await.is_err() {
+            if failures.changed().await.is_err() {
                 // The sender lives as long as `self`.
                 std::future::pending::<()>().await;
             }
@@ -112,28 +112,29 @@ impl Supervisor {
 
     /// Returns how often each task has panicked since the process started.
     pub fn crash_counts(&self) -> Vec<(&'static str, u64)> {
-        self.tasks().iter().map(|(task, broke)| (*task, broke.crashes)).collect()
+        self.tasks().iter().map(|(task, crash_count)| (*task, crash_count.crashes)).collect()
     }
 
     /// Returns the number of tasks that panicked within the last hour.
     pub fn recently_crashed(&self) -> u32 {
-        let is_late = |broke: &&CrashCount| broke.last.is_some_and(|last| last.elapsed() < self.0.intervals.recent);
-        u32::try_from(self.tasks().values().filter(is_late).count()).unwrap_or(u32::MAX)
+        let is_recent =
+            |crash_count: &&CrashCount| crash_count.last.is_some_and(|last| last.elapsed() < self.0.intervals.recent);
+        u32::try_from(self.tasks().values().filter(is_recent).count()).unwrap_or(u32::MAX)
     }
 
     fn record_crash(&self, task: &'static str) {
-        let mut seen = self.tasks();
-        let broke = seen.entry(task).or_default();
-        broke.crashes = broke.crashes.saturating_add(1);
-        broke.last = Some(Instant::now());
+        let mut tasks = self.tasks();
+        let count = tasks.entry(task).or_default();
+        count.crashes = count.crashes.saturating_add(1);
+        count.last = Some(Instant::now());
     }
 
-    fn record_failure(&self, lost: TaskFailure, may_end: &AtomicBool) {
-        if may_end.load(Ordering::Relaxed) {
+    fn record_failure(&self, failure: TaskFailure, exit_expected: &AtomicBool) {
+        if exit_expected.load(Ordering::Relaxed) {
             return;
         }
-        tracing::error!("{lost}");
-        self.0.failure.send_if_modified(|first| first.replace(first.unwrap_or(lost)).is_none());
+        tracing::error!("{failure}");
+        self.0.failure.send_if_modified(|first| first.replace(first.unwrap_or(failure)).is_none());
     }
 
     fn tasks(&self) -> MutexGuard<'_, BTreeMap<&'static str, CrashCount>> {
@@ -153,33 +154,33 @@ pub struct TaskGroup {
 impl TaskGroup {
     /// Spawns a task that is restarted when it panics. `task`, such as `calendar`, is the value of the metrics' label
     /// `room`.
-    pub fn spawn_restarting<B, F>(&mut self, task: &'static str, begin: B)
+    pub fn spawn_restarting<B, F>(&mut self, task: &'static str, start: B)
     where
         B: FnMut() -> F + Send + 'static,
         F: Future<Output = ()> + Send,
     {
         self.supervisor.tasks().entry(task).or_default();
-        let (watch, may_end) = (self.supervisor.clone(), Arc::clone(&self.exit_expected));
+        let (supervisor, exit_expected) = (self.supervisor.clone(), Arc::clone(&self.exit_expected));
         self.tasks.spawn(async move {
-            let lost = run_restarting(&watch, task, begin).await;
-            watch.record_failure(lost, &may_end);
+            let failure = run_restarting(&supervisor, task, start).await;
+            supervisor.record_failure(failure, &exit_expected);
         });
     }
 
-    /// Spawns a task that can't be restarted, because only it holds its state: one panic makes it lost.
-    pub fn spawn_once(&mut self, task: &'static str, standing: impl Future<Output = ()> + Send + 'static) {
+    /// Spawns a task that can't be restarted, because only the task itself has its state: one panic makes it lost.
+    pub fn spawn_once(&mut self, task: &'static str, future: impl Future<Output = ()> + Send + 'static) {
         self.supervisor.tasks().entry(task).or_default();
-        let (watch, may_end) = (self.supervisor.clone(), Arc::clone(&self.exit_expected));
+        let (supervisor, exit_expected) = (self.supervisor.clone(), Arc::clone(&self.exit_expected));
         self.tasks.spawn(async move {
-            let lost = match AssertUnwindSafe(standing).catch_unwind().await {
+            let failure = match AssertUnwindSafe(future).catch_unwind().await {
                 Ok(()) => TaskFailure::Exited { task },
                 Err(panic) => {
                     tracing::error!(task, why = panic_message(panic.as_ref()), "a background task crashed");
-                    watch.record_crash(task);
+                    supervisor.record_crash(task);
                     TaskFailure::Crashed { task }
                 }
             };
-            watch.record_failure(lost, &may_end);
+            supervisor.record_failure(failure, &exit_expected);
         });
     }
 
@@ -195,26 +196,26 @@ impl TaskGroup {
 }
 
 /// Runs a task, restarting it while that is allowed; returns how it was lost.
-async fn run_restarting<B, F>(watch: &Supervisor, task: &'static str, mut begin: B) -> TaskFailure
+async fn run_restarting<B, F>(supervisor: &Supervisor, task: &'static str, mut start: B) -> TaskFailure
 where
     B: FnMut() -> F,
     F: Future<Output = ()>,
 {
-    let mut breaks = VecDeque::new();
+    let mut crashes = VecDeque::new();
     loop {
-        let standing = async { begin().await };
-        let Err(panic) = AssertUnwindSafe(standing).catch_unwind().await else {
+        let future = async { start().await };
+        let Err(panic) = AssertUnwindSafe(future).catch_unwind().await else {
             return TaskFailure::Exited { task };
         };
-        watch.record_crash(task);
-        breaks.retain(|at: &Instant| at.elapsed() < watch.0.intervals.window);
-        breaks.push_back(Instant::now());
-        let (times, why) = (breaks.len(), panic_message(panic.as_ref()));
+        supervisor.record_crash(task);
+        crashes.retain(|at: &Instant| at.elapsed() < supervisor.0.intervals.window);
+        crashes.push_back(Instant::now());
+        let (times, why) = (crashes.len(), panic_message(panic.as_ref()));
         if times >= MAX_CRASHES {
             tracing::error!(task, why, times, "a background task crashed too often");
             return TaskFailure::CrashLoop { task, times };
         }
-        let pause = watch.0.intervals.pause * (1 << (times - 1));
+        let pause = supervisor.0.intervals.pause * (1 << (times - 1));
         tracing::error!(task, why, times, ?pause, "a background task crashed and is restarted");
         sleep(pause).await;
     }
@@ -234,109 +235,109 @@ mod tests {
 
     use super::*;
 
-    const ROOM: &str = "calendar";
+    const TASK: &str = "calendar";
     /// Longer than any test.
     const LONG: Duration = Duration::from_secs(3600);
 
     /// A supervisor with these intervals.
-    fn watch(span: Duration, lately: Duration) -> Supervisor {
-        let times = Intervals { window: span, pause: Duration::from_millis(2), recent: lately };
-        Supervisor(Arc::new(SupervisorState { intervals: times, ..SupervisorState::default() }))
+    fn supervisor_with(window: Duration, recent: Duration) -> Supervisor {
+        let intervals = Intervals { window, pause: Duration::from_millis(2), recent };
+        Supervisor(Arc::new(SupervisorState { intervals, ..SupervisorState::default() }))
     }
 
     /// Spawns a task that reports each start and panics at once.
-    fn break_off(rooms: &mut TaskGroup) -> mpsc::UnboundedReceiver<Instant> {
-        let (begun, begins) = mpsc::unbounded_channel();
-        rooms.spawn_restarting(ROOM, move || {
-            begun.send(Instant::now()).unwrap();
+    fn spawn_crashing(tasks: &mut TaskGroup) -> mpsc::UnboundedReceiver<Instant> {
+        let (start_sender, starts) = mpsc::unbounded_channel();
+        tasks.spawn_restarting(TASK, move || {
+            start_sender.send(Instant::now()).unwrap();
             async { panic!("on purpose") }
         });
-        begins
+        starts
     }
 
     #[tokio::test]
-    async fn a_room_that_breaks_off_is_begun_anew_after_pauses_that_grow_until_it_is_lost() {
-        let watch = watch(LONG, LONG);
-        let mut rooms = watch.task_group();
-        let mut begins = break_off(&mut rooms);
-        let mut last = begins.recv().await.unwrap();
+    async fn a_crashing_task_is_restarted_after_growing_pauses_until_it_is_lost() {
+        let supervisor = supervisor_with(LONG, LONG);
+        let mut tasks = supervisor.task_group();
+        let mut starts = spawn_crashing(&mut tasks);
+        let mut last = starts.recv().await.unwrap();
         for pause in [2, 4, 8, 16] {
-            let next = begins.recv().await.unwrap();
+            let next = starts.recv().await.unwrap();
             assert!(next - last >= Duration::from_millis(pause), "{:?}", next - last);
             last = next;
         }
-        let lost = watch.first_failure().await;
-        assert_eq!(lost, TaskFailure::CrashLoop { task: ROOM, times: MAX_CRASHES });
-        assert_eq!(lost.to_string(), "task calendar crashed 5 times in ten minutes; see the log");
-        assert_eq!((watch.crash_counts(), watch.recently_crashed()), (vec![(ROOM, 5)], 1));
-        assert_eq!(begins.recv().await, None, "it is not restarted any more");
+        let failure = supervisor.first_failure().await;
+        assert_eq!(failure, TaskFailure::CrashLoop { task: TASK, times: MAX_CRASHES });
+        assert_eq!(failure.to_string(), "task calendar crashed 5 times in ten minutes; see the log");
+        assert_eq!((supervisor.crash_counts(), supervisor.recently_crashed()), (vec![(TASK, 5)], 1));
+        assert_eq!(starts.recv().await, None, "it is not restarted any more");
     }
 
     #[tokio::test]
-    async fn a_room_that_breaks_off_seldom_stands_for_ever_and_is_news_for_a_while() {
-        let watch = watch(Duration::ZERO, Duration::ZERO);
-        let mut rooms = watch.task_group();
-        let mut begins = break_off(&mut rooms);
+    async fn a_rarely_crashing_task_is_always_restarted_and_reported_for_a_while() {
+        let supervisor = supervisor_with(Duration::ZERO, Duration::ZERO);
+        let mut tasks = supervisor.task_group();
+        let mut starts = spawn_crashing(&mut tasks);
         for _ in 0..4 * MAX_CRASHES {
-            begins.recv().await.unwrap();
+            starts.recv().await.unwrap();
         }
-        rooms.stop().await;
-        assert!(watch.first_failure().now_or_never().is_none());
-        assert!(watch.crash_counts()[0].1 >= 4 * MAX_CRASHES as u64 - 1);
-        assert_eq!(watch.recently_crashed(), 0);
+        tasks.stop().await;
+        assert!(supervisor.first_failure().now_or_never().is_none());
+        assert!(supervisor.crash_counts()[0].1 >= 4 * MAX_CRASHES as u64 - 1);
+        assert_eq!(supervisor.recently_crashed(), 0);
     }
 
     #[tokio::test]
-    async fn what_breaks_off_while_it_is_begun_is_begun_anew_too() {
-        let watch = watch(LONG, LONG);
-        let mut rooms = watch.task_group();
-        let (begun, mut begins) = mpsc::unbounded_channel();
-        rooms.spawn_restarting(ROOM, move || {
-            begun.send(()).unwrap();
-            assert!(begun.is_closed(), "on purpose");
+    async fn a_task_that_panics_while_it_starts_is_restarted_too() {
+        let supervisor = supervisor_with(LONG, LONG);
+        let mut tasks = supervisor.task_group();
+        let (start_sender, mut starts) = mpsc::unbounded_channel();
+        tasks.spawn_restarting(TASK, move || {
+            start_sender.send(()).unwrap();
+            assert!(start_sender.is_closed(), "on purpose");
             pending()
         });
-        begins.recv().await.unwrap();
-        begins.recv().await.unwrap();
-        assert_eq!(watch.recently_crashed(), 1);
+        starts.recv().await.unwrap();
+        starts.recv().await.unwrap();
+        assert_eq!(supervisor.recently_crashed(), 1);
     }
 
     #[tokio::test]
-    async fn one_that_ends_or_can_not_be_begun_anew_is_lost_and_the_first_is_told() {
-        let watch = watch(LONG, LONG);
-        let mut rooms = watch.task_group();
-        rooms.spawn_restarting("guest", || async {});
-        assert_eq!(watch.first_failure().await, TaskFailure::Exited { task: "guest" });
-        rooms.spawn_once("pipeline", async { panic!("on purpose") });
-        while rooms.tasks.join_next().await.is_some() {}
-        assert_eq!(watch.first_failure().await, TaskFailure::Exited { task: "guest" });
-        assert_eq!(watch.crash_counts(), [("guest", 0), ("pipeline", 1)]);
+    async fn a_task_that_returns_or_cannot_be_restarted_is_lost_and_the_first_loss_is_reported() {
+        let supervisor = supervisor_with(LONG, LONG);
+        let mut tasks = supervisor.task_group();
+        tasks.spawn_restarting("guest", || async {});
+        assert_eq!(supervisor.first_failure().await, TaskFailure::Exited { task: "guest" });
+        tasks.spawn_once("pipeline", async { panic!("on purpose") });
+        while tasks.tasks.join_next().await.is_some() {}
+        assert_eq!(supervisor.first_failure().await, TaskFailure::Exited { task: "guest" });
+        assert_eq!(supervisor.crash_counts(), [("guest", 0), ("pipeline", 1)]);
         let other = Supervisor::default();
-        let mut rooms = other.task_group();
-        rooms.spawn_once("pipeline", async { panic!("on purpose") });
+        let mut tasks = other.task_group();
+        tasks.spawn_once("pipeline", async { panic!("on purpose") });
         assert_eq!(other.first_failure().await, TaskFailure::Crashed { task: "pipeline" });
     }
 
     #[tokio::test]
-    async fn rooms_that_are_stopped_let_go_of_what_they_hold_and_are_not_lost() {
-        let watch = watch(LONG, LONG);
-        let mut rooms = watch.task_group();
-        let (held, mut begins) = mpsc::unbounded_channel();
-        let holding = held.clone();
-        rooms.spawn_restarting(ROOM, move || {
-            held.send(()).unwrap();
+    async fn stopped_tasks_release_their_resources_and_are_not_lost() {
+        let supervisor = supervisor_with(LONG, LONG);
+        let mut tasks = supervisor.task_group();
+        let (start_sender, mut starts) = mpsc::unbounded_channel();
+        let second_sender = start_sender.clone();
+        tasks.spawn_restarting(TASK, move || {
+            start_sender.send(()).unwrap();
             pending()
         });
-        rooms.spawn_once("pipeline", async move {
-            holding.send(()).unwrap();
+        tasks.spawn_once("pipeline", async move {
+            second_sender.send(()).unwrap();
             pending().await
         });
-        begins.recv().await.unwrap();
-        begins.recv().await.unwrap();
-        rooms.expect_exit();
-        rooms.spawn_once("guest", async {});
-        rooms.stop().await;
-        assert_eq!(begins.recv().await, None, "both are gone");
-        assert!(watch.first_failure().now_or_never().is_none());
+        starts.recv().await.unwrap();
+        starts.recv().await.unwrap();
+        tasks.expect_exit();
+        tasks.spawn_once("guest", async {});
+        tasks.stop().await;
+        assert_eq!(starts.recv().await, None, "both are gone");
+        assert!(supervisor.first_failure().now_or_never().is_none());
     }
 }

@@ -92,7 +92,8 @@ impl Batch {
 
     /// Checks the size limits: [`StoreError::TooLarge`] names the part that exceeds one.
     pub(super) fn check_size(&self) -> Result<()> {
-        let within = |fits: bool, what| if fits { Ok(()) } else { Err(StoreError::TooLarge(what)) };
+        let within =
+            |is_within_limit: bool, part| if is_within_limit { Ok(()) } else { Err(StoreError::TooLarge(part)) };
         within(self.readings.len() <= MAX_READINGS, "a batch's readings")?;
         within(self.ops.len().max(self.expect.len()).max(self.events.len()) <= MAX_PARTS, "a batch")?;
         for op in &self.ops {
@@ -132,7 +133,7 @@ impl Presence {
         match self {
             Self::Absent => revision.is_none(),
             Self::Present => revision.is_some(),
-            Self::At(wanted) => revision == Some(wanted),
+            Self::At(expected) => revision == Some(expected),
         }
     }
 }
@@ -356,7 +357,7 @@ impl Op {
             Self::SetCursor(name, _) | Self::PutNetwork(name, _) | Self::PutReservedHostname(name, _) => {
                 (name.len(), 0)
             }
-            Self::PutStoredResponse(name, remembered) => (name.len(), remembered.response.len()),
+            Self::PutStoredResponse(name, response) => (name.len(), response.response.len()),
             Self::PutBlock(block) => (0, block.bytes.len()),
             Self::PutPing(_, ping) => (0, ping.body.len().saturating_add(ping.user_agent.len())),
             Self::PutHour(rollup) | Self::PutDay(rollup) => (0, rollup.bytes.len()),

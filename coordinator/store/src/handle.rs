@@ -39,22 +39,15 @@ impl Store {
     /// event number, or the host can't start a thread.
     pub fn start(reader: Arc<dyn StoreRead>, writer: Box<dyn StoreWrite>) -> Result<Self> {
         let (queue, jobs) = mpsc::channel(QUEUE_DEPTH);
-        let (seen, events) = watch::channel(reader.last_event()?);
-        let (edited, edits) = watch::channel(*events.borrow());
+        let (last_event, events) = watch::channel(reader.last_event()?);
+        let (last_edit, edits) = watch::channel(*events.borrow());
         let health = Arc::<WriteHealth>::default();
-        let noted = Arc::clone(&health);
+        let writer_health = Arc::clone(&health);
         thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || {
-                WriterThread {
-                    engine: writer,
-                    jobs,
-                    last_event: seen,
-                    last_edit: edited,
-                    health: noted,
-                    needs_cleanup: true,
-                }
-                .run()
+                WriterThread { engine: writer, jobs, last_event, last_edit, health: writer_health, needs_cleanup: true }
+                    .run()
             })
             .map_err(|error| StoreError::Io(error.to_string()))?;
         Ok(Self { queue, reader, events, edits, health })
@@ -82,8 +75,8 @@ impl Store {
     /// Queues a batch and returns a receiver of its result, so that a sender of many batches keeps their order
     /// without waiting for each.
     pub async fn send(&self, batch: Batch) -> Result<oneshot::Receiver<Result<CommitReceipt>>> {
-        let (answer, committed) = oneshot::channel();
-        self.queue.send(Job::Commit(batch, answer)).await.map_err(|_| StoreError::Closed)?;
+        let (reply, committed) = oneshot::channel();
+        self.queue.send(Job::Commit(batch, reply)).await.map_err(|_| StoreError::Closed)?;
         Ok(committed)
     }
 
@@ -93,14 +86,14 @@ impl Store {
     }
 
     /// Runs queries on a thread that may block.
-    pub async fn read<T, F>(&self, ask: F) -> Result<T>
+    pub async fn read<T, F>(&self, query: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&dyn StoreRead) -> Result<T> + Send + 'static,
     {
         let reader = Arc::clone(&self.reader);
-        let asked = tokio::task::spawn_blocking(move || ask(reader.as_ref())).await;
-        asked.map_err(|error| StoreError::Io(error.to_string()))?
+        let result = tokio::task::spawn_blocking(move || query(reader.as_ref())).await;
+        result.map_err(|error| StoreError::Io(error.to_string()))?
     }
 
     /// Returns the reason why nothing can be written now; `None` if the last write succeeded.
@@ -152,13 +145,13 @@ impl WriterThread {
         let mut closing = Vec::new();
         while let Some(first) = self.next() {
             let mut group = Vec::new();
-            let mut answers = Vec::new();
+            let mut replies = Vec::new();
             let mut job = Some(first);
-            while let Some(taken) = job.take() {
-                match taken {
-                    Job::Commit(batch, answer) => {
+            while let Some(next_job) = job.take() {
+                match next_job {
+                    Job::Commit(batch, reply) => {
                         group.push(batch);
-                        answers.push(answer);
+                        replies.push(reply);
                     }
                     Job::Close(done) => {
                         self.jobs.close();
@@ -169,7 +162,7 @@ impl WriterThread {
                     job = self.jobs.try_recv().ok();
                 }
             }
-            self.commit(&group, answers);
+            self.commit(&group, replies);
         }
         // The engine is dropped first, so that the caller can open the store again.
         drop(self.engine);
@@ -195,7 +188,7 @@ impl WriterThread {
         self.jobs.blocking_recv()
     }
 
-    fn commit(&mut self, group: &[Batch], answers: Vec<oneshot::Sender<Result<CommitReceipt>>>) {
+    fn commit(&mut self, group: &[Batch], replies: Vec<oneshot::Sender<Result<CommitReceipt>>>) {
         if group.is_empty() {
             return;
         }
@@ -205,17 +198,17 @@ impl WriterThread {
         self.health.record(&results);
         let newest = results.iter().flatten().map(|committed| committed.last_event).max();
         if let Some(newest) = newest {
-            self.last_event.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
+            self.last_event.send_if_modified(|current| std::mem::replace(current, newest) != newest);
             let is_edit = |event: &Event| {
                 matches!(event.kind, EventKind::MonitorEdited(_) | EventKind::PageEdited(_) | EventKind::Incident(_))
             };
             if group.iter().flat_map(|batch| &batch.events).any(is_edit) {
-                self.last_edit.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
+                self.last_edit.send_if_modified(|current| std::mem::replace(current, newest) != newest);
             }
         }
-        for (answer, result) in answers.into_iter().zip(results) {
+        for (reply, result) in replies.into_iter().zip(results) {
             // The caller may have stopped waiting.
-            let _ = answer.send(result);
+            let _ = reply.send(result);
         }
     }
 }
@@ -235,22 +228,22 @@ mod tests {
     use crate::{Expect, Presence};
 
     #[tokio::test]
-    async fn a_commit_is_seen_once_it_is_acknowledged() {
+    async fn a_commit_is_visible_once_it_is_acknowledged() {
         let store = Store::in_memory().unwrap();
-        let mut seen = store.subscribe_events();
-        assert_eq!(*seen.borrow_and_update(), 0);
+        let mut events = store.subscribe_events();
+        assert_eq!(*events.borrow_and_update(), 0);
         let committed = store.commit(Batch::new().write(account(1)).event(event(1, None)).clone()).await.unwrap();
         assert_eq!((committed.revision, committed.last_event), (1, 1));
-        seen.changed().await.unwrap();
-        assert_eq!(*seen.borrow_and_update(), 1);
+        events.changed().await.unwrap();
+        assert_eq!(*events.borrow_and_update(), 1);
         let accounts = store.read(|reader| reader.accounts()).await.unwrap();
         assert_eq!(accounts.len(), 1);
         store.commit(Batch::new().write(account(2)).clone()).await.unwrap();
-        assert!(!seen.has_changed().unwrap(), "no event, no news");
+        assert!(!events.has_changed().unwrap(), "no event, no news");
     }
 
     #[tokio::test]
-    async fn many_writers_at_once_are_each_told_their_own() {
+    async fn each_of_many_concurrent_writers_gets_its_own_result() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::on_disk(folder.path(), small_options()).unwrap();
         let claim = |n: u128| {
@@ -259,27 +252,27 @@ mod tests {
             batch.expect(Expect::Account(account_id(n / 2), Presence::Absent)).write(account(n / 2));
             tokio::spawn(async move { store.commit(batch).await })
         };
-        let mut won = 0;
-        for claimed in (0..600).map(claim).collect::<Vec<_>>() {
-            match claimed.await.unwrap() {
-                Ok(_) => won += 1,
+        let mut committed_count = 0;
+        for task in (0..600).map(claim).collect::<Vec<_>>() {
+            match task.await.unwrap() {
+                Ok(_) => committed_count += 1,
                 Err(error) => assert!(matches!(error, StoreError::Conflict(_)), "{error}"),
             }
         }
-        assert_eq!((won, store.reader().accounts().unwrap().len()), (300, 300));
+        assert_eq!((committed_count, store.reader().accounts().unwrap().len()), (300, 300));
     }
 
     #[tokio::test]
-    async fn closing_commits_what_is_queued_and_refuses_what_comes_later() {
+    async fn closing_commits_the_queue_and_refuses_later_commits() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::on_disk(folder.path(), small_options()).unwrap();
-        let mut answers = Vec::new();
+        let mut replies = Vec::new();
         for n in 0..50 {
-            answers.push(store.send(Batch::new().write(account(n)).clone()).await.unwrap());
+            replies.push(store.send(Batch::new().write(account(n)).clone()).await.unwrap());
         }
         store.close().await;
-        for answer in answers {
-            assert!(answer.await.unwrap().is_ok());
+        for reply in replies {
+            assert!(reply.await.unwrap().is_ok());
         }
         assert_eq!(store.commit(Batch::new()).await, Err(StoreError::Closed));
         assert_eq!(store.reader().accounts().unwrap().len(), 50);
@@ -319,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_that_is_over_is_noticed_though_nobody_writes() {
+    async fn a_recovery_is_noticed_although_nothing_is_written() {
         let (memory, full) = (MemoryStore::new(), Arc::new(AtomicBool::new(false)));
         let filling = Filling(memory.clone(), Arc::clone(&full));
         let store = Store::start(Arc::new(memory), Box::new(filling)).unwrap();
@@ -336,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_engine_that_panics_is_damage_and_not_the_end() {
+    async fn a_panicking_engine_is_reported_as_damaged_and_the_writer_continues() {
         let store = Store::start(Arc::new(MemoryStore::new()), Box::new(Broken)).unwrap();
         for _ in 0..2 {
             assert!(matches!(store.commit(Batch::new()).await, Err(StoreError::Damaged(_))));

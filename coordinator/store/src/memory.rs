@@ -89,8 +89,8 @@ impl MemoryStore {
 
 impl StoreWrite for MemoryStore {
     fn commit(&mut self, group: &[Batch]) -> Vec<Result<CommitReceipt>> {
-        let mut kept = self.write();
-        group.iter().map(|batch| kept.commit(batch)).collect()
+        let mut state = self.write();
+        group.iter().map(|batch| state.commit(batch)).collect()
     }
 
     fn clean_up(&mut self) -> Result<bool> {
@@ -103,7 +103,7 @@ impl MemoryState {
         batch.check_size()?;
         let implied = batch.ops.iter().flat_map(Op::implied);
         match batch.expect.iter().cloned().chain(implied).find(|expect| !self.holds(expect)) {
-            Some(broken) => return Err(StoreError::Conflict(broken)),
+            Some(conflict) => return Err(StoreError::Conflict(conflict)),
             None => self.revision += 1,
         }
         batch.ops.iter().for_each(|op| self.apply(op));
@@ -124,30 +124,32 @@ impl MemoryState {
     }
 
     fn holds(&self, expect: &Expect) -> bool {
-        fn is<K: Ord, T>(records: &Records<K, T>, key: &K, is: Presence) -> bool {
-            is.holds(records.get(key).map(|record| record.revision))
+        fn has_presence<K: Ord, T>(records: &Records<K, T>, key: &K, presence: Presence) -> bool {
+            presence.holds(records.get(key).map(|record| record.revision))
         }
         match expect {
-            Expect::Account(id, so) => is(&self.accounts, id, *so),
-            Expect::Page(id, so) => is(&self.pages, id, *so),
-            Expect::Monitor(id, so) => is(&self.monitors, id, *so),
-            Expect::Key(id, so) => is(&self.keys, id, *so),
-            Expect::Agent(id, so) => is(&self.agents, id, *so),
-            Expect::Invitation(id, so) => is(&self.invitations, id, *so),
-            Expect::Incident(id, so) => is(&self.incidents, id, *so),
-            Expect::Series(id, so) => is(&self.series, id, *so),
-            Expect::Deploy(id, so) => is(&self.deploys, id, *so),
-            Expect::Destination(id, so) => is(&self.notifications.destinations, id, *so),
-            Expect::Subscriber(id, so) => is(&self.notifications.subscribers, id, *so),
-            Expect::Delivery(id, so) => is(&self.notifications.deliveries, id, *so),
-            Expect::AlertSettings(page, so) => is(&self.notifications.alert_settings, page, *so),
-            Expect::AnnouncedOutages(page, so) => is(&self.notifications.announced_outages, page, *so),
+            Expect::Account(id, presence) => has_presence(&self.accounts, id, *presence),
+            Expect::Page(id, presence) => has_presence(&self.pages, id, *presence),
+            Expect::Monitor(id, presence) => has_presence(&self.monitors, id, *presence),
+            Expect::Key(id, presence) => has_presence(&self.keys, id, *presence),
+            Expect::Agent(id, presence) => has_presence(&self.agents, id, *presence),
+            Expect::Invitation(id, presence) => has_presence(&self.invitations, id, *presence),
+            Expect::Incident(id, presence) => has_presence(&self.incidents, id, *presence),
+            Expect::Series(id, presence) => has_presence(&self.series, id, *presence),
+            Expect::Deploy(id, presence) => has_presence(&self.deploys, id, *presence),
+            Expect::Destination(id, presence) => has_presence(&self.notifications.destinations, id, *presence),
+            Expect::Subscriber(id, presence) => has_presence(&self.notifications.subscribers, id, *presence),
+            Expect::Delivery(id, presence) => has_presence(&self.notifications.deliveries, id, *presence),
+            Expect::AlertSettings(page, presence) => has_presence(&self.notifications.alert_settings, page, *presence),
+            Expect::AnnouncedOutages(page, presence) => {
+                has_presence(&self.notifications.announced_outages, page, *presence)
+            }
             Expect::ContactFree(page, fingerprint, id) => {
                 self.notifications.by_contact(*page, *fingerprint).is_none_or(|owner| owner.value.id == *id)
             }
             Expect::DestinationsBelow(page, limit) => self.notifications.destinations_of(*page).count() < *limit,
             Expect::SubscribersBelow(page, limit) => self.notifications.subscribers_of(*page).count() < *limit,
-            Expect::StoredResponse(name, so) => is(&self.stored_responses, name, *so),
+            Expect::StoredResponse(name, presence) => has_presence(&self.stored_responses, name, *presence),
             Expect::SlugFree(slug, page) => self.slugs.get(slug).is_none_or(|owner| owner == page),
             Expect::HostnameFree(host, page) => self.hosts.get(host).is_none_or(|owner| owner == page),
             Expect::InvitationUnused(id) => {
@@ -157,7 +159,7 @@ impl MemoryState {
             Expect::ComponentsBelow(account, limit) => self.monitors_of(*account, false) < *limit as usize,
             Expect::NoMonitors(page) => !self.monitors.values().any(|monitor| monitor.value.page == *page),
             Expect::NextSlot(slot) => self.next_slot == *slot,
-            Expect::NextVantage(place) => self.next_vantage == place.0,
+            Expect::NextVantage(vantage) => self.next_vantage == vantage.0,
             Expect::Networks(count) => self.networks.len() == *count,
             Expect::Cursor(reader, seq) => self.cursors.get(reader).copied().unwrap_or(0) == *seq,
         }
@@ -165,17 +167,17 @@ impl MemoryState {
 
     /// Counts an account's monitors: those that its plan counts, or those of type component.
     fn monitors_of(&self, account: AccountId, counted: bool) -> usize {
-        let owned = |page| self.pages.get(&page).is_some_and(|page| page.value.account == account);
+        let is_owned = |page| self.pages.get(&page).is_some_and(|page| page.value.account == account);
         let is_counted = |monitor: &Monitor| monitor.check.kind() != CheckKind::Component;
-        let is = |monitor: &Monitor| is_counted(monitor) == counted && owned(monitor.page);
-        self.monitors.values().filter(|monitor| is(&monitor.value)).count()
+        let is_match = |monitor: &Monitor| is_counted(monitor) == counted && is_owned(monitor.page);
+        self.monitors.values().filter(|monitor| is_match(&monitor.value)).count()
     }
 
-    fn drop_stopped_series(&mut self, page: PageId, kept: usize) {
+    fn drop_stopped_series(&mut self, page: PageId, keep_count: usize) {
         let is_stopped = |it: &Series| it.page == page && it.stopped_at.is_some();
         let mut stopped: Vec<SeriesId> =
             self.series.values().filter(|it| is_stopped(&it.value)).map(|it| it.value.id).collect();
-        stopped.truncate(stopped.len().saturating_sub(kept));
+        stopped.truncate(stopped.len().saturating_sub(keep_count));
         self.series.retain(|id, _| !stopped.contains(id));
     }
 
@@ -225,13 +227,13 @@ impl MemoryState {
                 }
             }
             Op::DeletePicture(page, usage) => drop(self.pictures.remove(&(*page, *usage))),
-            Op::PutReservedHostname(host, freed) => {
-                self.reserved_hostnames.insert(host.clone(), *freed);
+            Op::PutReservedHostname(host, reservation) => {
+                self.reserved_hostnames.insert(host.clone(), *reservation);
             }
             Op::DeleteExpiredReservations(now) => {
-                let over = self.reserved_hostnames.iter().filter(|(_, freed)| freed.until <= *now);
-                let over: Vec<_> = over.map(|(host, _)| host.clone()).take(MAX_EXPIRED_PER_OP).collect();
-                self.reserved_hostnames.retain(|host, _| !over.contains(host));
+                let expired = self.reserved_hostnames.iter().filter(|(_, reservation)| reservation.until <= *now);
+                let expired: Vec<_> = expired.map(|(host, _)| host.clone()).take(MAX_EXPIRED_PER_OP).collect();
+                self.reserved_hostnames.retain(|host, _| !expired.contains(host));
             }
             Op::PutMonitor(monitor) => put(&mut self.monitors, revision, monitor.id, monitor),
             Op::DeleteMonitor(id) => self.delete_monitor(*id),
@@ -243,12 +245,12 @@ impl MemoryState {
                 put(&mut self.invitations, revision, invitation.id, invitation);
             }
             Op::DeleteInvitation(id) => drop(self.invitations.remove(id)),
-            Op::PutStoredResponse(name, answer) => {
-                put(&mut self.stored_responses, revision, name.clone(), answer);
+            Op::PutStoredResponse(name, response) => {
+                put(&mut self.stored_responses, revision, name.clone(), response);
                 self.evict_responses(name);
             }
             Op::DeleteExpiredResponses(now) => {
-                let expired = |answer: &StoredResponse| answer.expires_at <= *now;
+                let expired = |response: &StoredResponse| response.expires_at <= *now;
                 let mut names: Vec<_> = self.stored_responses.iter().filter(|(_, it)| expired(&it.value)).collect();
                 names.sort_by_key(|(name, it)| (it.value.expires_at, (*name).clone()));
                 let names: Vec<_> = names.into_iter().take(MAX_EXPIRED_PER_OP).map(|(name, _)| name.clone()).collect();
@@ -257,7 +259,7 @@ impl MemoryState {
             Op::PutIncident(incident) if self.pages.contains_key(&incident.page) => {
                 put(&mut self.incidents, revision, incident.id, incident);
             }
-            Op::DeleteStoppedSeries(page, kept) => self.drop_stopped_series(*page, *kept),
+            Op::DeleteStoppedSeries(page, keep_count) => self.drop_stopped_series(*page, *keep_count),
             Op::PutSeries(series) if self.pages.contains_key(&series.page) => {
                 put(&mut self.series, revision, series.id, series);
             }
@@ -297,12 +299,12 @@ impl MemoryState {
             }
             Op::PutMachine(..) | Op::PutPing(..) | Op::PutBlock(_) | Op::PutHour(_) | Op::PutDay(_) => {}
             Op::DeleteBlocks(id, before) => {
-                let gone = oldest(self.blocks.keys().filter(|it| it.0 == *id).map(|it| it.2), *before);
-                self.blocks.retain(|it, _| it.0 != *id || !gone.contains(&it.2.div_euclid(24)));
+                let days = oldest(self.blocks.keys().filter(|it| it.0 == *id).map(|it| it.2), *before);
+                self.blocks.retain(|it, _| it.0 != *id || !days.contains(&it.2.div_euclid(24)));
             }
             Op::DeleteHours(id, before) => {
-                let gone = oldest(self.hours.keys().filter(|it| it.0 == *id).map(|it| it.1), *before);
-                self.hours.retain(|it, _| it.0 != *id || !gone.contains(&it.1.div_euclid(24)));
+                let days = oldest(self.hours.keys().filter(|it| it.0 == *id).map(|it| it.1), *before);
+                self.hours.retain(|it, _| it.0 != *id || !days.contains(&it.1.div_euclid(24)));
             }
             Op::CompactHistory(..) => {}
             Op::PutCheckpoint(checkpoint) => {
@@ -322,10 +324,10 @@ impl MemoryState {
                 let old: Vec<u64> =
                     self.events.range(..=through).map(|(seq, _)| *seq).take(MAX_TRIMMED_PER_OP).collect();
                 old.iter().for_each(|seq| drop(self.events.remove(seq)));
-                self.events_of.values_mut().for_each(|of| of.retain(|seq| !old.contains(seq)));
+                self.events_of.values_mut().for_each(|seqs| seqs.retain(|seq| !old.contains(seq)));
             }
             Op::SetNextSlot(slot) => self.next_slot = *slot,
-            Op::SetNextVantage(place) => self.next_vantage = place.0,
+            Op::SetNextVantage(vantage) => self.next_vantage = vantage.0,
             Op::PutNetwork(label, number) => {
                 self.networks.insert(label.clone(), *number);
             }

@@ -117,7 +117,7 @@ pub fn page(n: u128, account: u128, slug: &str) -> Page {
 }
 
 /// Builds a page with a custom hostname.
-pub fn hosted(n: u128, slug: &str, host: &str) -> Page {
+pub fn page_with_host(n: u128, slug: &str, host: &str) -> Page {
     Page { custom_domain: Some(host.to_owned()), ..page(n, n, slug) }
 }
 
@@ -245,7 +245,7 @@ pub fn series(n: u128, page: u128, stopped_at: Option<i64>) -> Series {
     }
 }
 
-pub fn deploy(n: u128, page: u128, when: i64) -> Deploy {
+pub fn deploy(n: u128, page: u128, deployed_at: i64) -> Deploy {
     Deploy {
         id: DeployId::from_u128(n),
         page: page_id(page),
@@ -253,7 +253,7 @@ pub fn deploy(n: u128, page: u128, when: i64) -> Deploy {
         url: None,
         note: None,
         monitors: None,
-        at: at(when),
+        at: at(deployed_at),
         created_at: at(15),
     }
 }
@@ -326,12 +326,12 @@ pub fn delivery(millis: i64, page: Option<u128>, due: Option<i64>) -> Delivery {
 }
 
 pub fn outages(n: u128) -> AnnouncedOutages {
-    let told = AnnouncedOutage { since: at(19), reason: None, down_from: None, incident: None };
-    let notice = FlappingUpdate { incident: IncidentId::from_u128(n), update: None };
+    let outage = AnnouncedOutage { since: at(19), reason: None, down_from: None, incident: None };
+    let flapping_update = FlappingUpdate { incident: IncidentId::from_u128(n), update: None };
     AnnouncedOutages {
-        down: [(monitor_id(n), told)].into(),
+        down: [(monitor_id(n), outage)].into(),
         widest_scope: [(monitor_id(n), None)].into(),
-        flapping: [(monitor_id(n), notice)].into(),
+        flapping: [(monitor_id(n), flapping_update)].into(),
     }
 }
 

@@ -64,14 +64,14 @@ impl SnapshotFolder {
     /// # Errors
     /// If the folder can't be read; a missing folder is empty.
     pub fn list(&self) -> Result<Vec<SnapshotFile>> {
-        let mut found = Vec::new();
+        let mut snapshots = Vec::new();
         for name in self.names()? {
             if let Some(at) = name.strip_suffix(SUFFIX).and_then(parse_time) {
-                found.push(SnapshotFile { at, path: self.0.join(name) });
+                snapshots.push(SnapshotFile { at, path: self.0.join(name) });
             }
         }
-        found.sort();
-        Ok(found)
+        snapshots.sort();
+        Ok(snapshots)
     }
 
     /// Returns the newest intact snapshot whose records all decode. If there is none, returns the newest intact one: it
@@ -110,18 +110,18 @@ impl SnapshotFolder {
         &self,
         read: &dyn StoreRead,
         now: Timestamp,
-        keep: SnapshotRetention,
+        retention: SnapshotRetention,
     ) -> Result<(SnapshotFile, WrittenSnapshot)> {
-        fs::create_dir_all(&self.0).map_err(failed)?;
+        fs::create_dir_all(&self.0).map_err(io_error)?;
         for name in self.names()?.iter().filter(|name| name.ends_with(UNFINISHED)) {
-            fs::remove_file(self.0.join(name)).map_err(failed)?;
+            fs::remove_file(self.0.join(name)).map_err(io_error)?;
         }
         let path = self.0.join(format!("{}{SUFFIX}", format_time(now)));
         let exported = read.export(&path)?;
-        let all = self.list()?;
-        let times: Vec<Timestamp> = all.iter().map(|snapshot| snapshot.at).collect();
-        for old in expired(&times, keep).into_iter().filter_map(|at| all.get(at)) {
-            fs::remove_file(&old.path).map_err(failed)?;
+        let snapshots = self.list()?;
+        let times: Vec<Timestamp> = snapshots.iter().map(|snapshot| snapshot.at).collect();
+        for snapshot in expired(&times, retention).into_iter().filter_map(|index| snapshots.get(index)) {
+            fs::remove_file(&snapshot.path).map_err(io_error)?;
         }
         Ok((SnapshotFile { at: now, path }, exported))
     }
@@ -132,7 +132,7 @@ impl SnapshotFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(StoreError::Io(format!("{}: {error}", self.0.display()))),
         };
-        entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
+        entries.map(|entry| Ok(entry.map_err(io_error)?.file_name().to_string_lossy().into_owned())).collect()
     }
 }
 
@@ -147,20 +147,20 @@ fn parse_time(name: &str) -> Option<Timestamp> {
 }
 
 /// Returns the indexes of the snapshots to delete; `times` is oldest first.
-fn expired(times: &[Timestamp], keep: SnapshotRetention) -> Vec<usize> {
+fn expired(times: &[Timestamp], retention: SnapshotRetention) -> Vec<usize> {
     let mut days = BTreeSet::new();
     let mut dropped = Vec::new();
-    for (age, (at, time)) in times.iter().enumerate().rev().enumerate() {
+    for (age, (index, time)) in times.iter().enumerate().rev().enumerate() {
         // The newest of its day, while days are left.
-        let ends_a_day = days.len() < keep.days && days.insert(time.as_millis().div_euclid(DAY));
-        if age >= keep.newest.max(1) && !ends_a_day {
-            dropped.push(at);
+        let is_last_of_day = days.len() < retention.days && days.insert(time.as_millis().div_euclid(DAY));
+        if age >= retention.newest.max(1) && !is_last_of_day {
+            dropped.push(index);
         }
     }
     dropped
 }
 
-fn failed(error: io::Error) -> StoreError {
+fn io_error(error: io::Error) -> StoreError {
     StoreError::Io(error.to_string())
 }
 
@@ -172,12 +172,12 @@ mod tests {
 
     #[test]
     fn the_newest_and_the_last_of_each_day_are_kept() {
-        let keep = SnapshotRetention { newest: 24, days: 7 };
+        let retention = SnapshotRetention { newest: 24, days: 7 };
         let mut times: Vec<Timestamp> = Vec::new();
         for hour in 0..24 * 30 {
             times.push(Timestamp::from_millis(hour * HOUR));
-            for at in expired(&times, keep).into_iter().rev() {
-                times.remove(at);
+            for index in expired(&times, retention).into_iter().rev() {
+                times.remove(index);
             }
         }
         let hours: Vec<i64> = times.iter().map(|at| at.as_millis() / HOUR).collect();
@@ -187,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_is_kept_whatever_is_set() {
+    fn the_newest_snapshot_is_always_kept() {
         let times = [1, 2].map(Timestamp::from_millis);
         assert_eq!(expired(&times, SnapshotRetention { newest: 0, days: 0 }), [0]);
     }
 
     #[test]
-    fn a_name_tells_its_moment() {
+    fn a_file_name_contains_its_time() {
         let at = Timestamp::parse_iso("2026-11-28T00:10:24Z").unwrap();
         assert_eq!(format_time(at), "20261128T001024Z");
         assert_eq!(parse_time("20261128T001024Z"), Some(at));

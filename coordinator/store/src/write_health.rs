@@ -61,8 +61,8 @@ impl WriteHealth {
             return HealthChange::Nothing;
         }
         if results.iter().any(Result::is_ok) {
-            let before = failing.take();
-            return before.map_or(HealthChange::Nothing, |it| HealthChange::Recovered(now.duration_since(it.since)));
+            let ended = failing.take();
+            return ended.map_or(HealthChange::Nothing, |it| HealthChange::Recovered(now.duration_since(it.since)));
         }
         // Other errors are faults of a single batch.
         let is_lasting =
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_is_refused_for_its_own_sake_says_nothing_of_the_store() {
+    fn a_refused_batch_is_no_write_failure() {
         let health = WriteHealth::default();
         let conflict = Err(StoreError::Conflict(Expect::Networks(3)));
         assert_eq!(

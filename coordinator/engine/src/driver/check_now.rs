@@ -49,97 +49,96 @@ impl OpenCheckNowRequests {
 
     /// Returns true if the account may open another request.
     fn has_capacity_for(&self, account: AccountId) -> bool {
-        let of_account = || self.open.values().filter(|look| look.account == account).count();
-        self.open.len() < MAX_OPEN && of_account() < MAX_OPEN_PER_ACCOUNT
+        let open_of_account = || self.open.values().filter(|request| request.account == account).count();
+        self.open.len() < MAX_OPEN && open_of_account() < MAX_OPEN_PER_ACCOUNT
     }
 
     /// Handles a probe response. Returns false if it belongs to no check-now request.
-    pub(super) fn handle_response(&mut self, number: u32, answer: &ProbeResponse) -> bool {
+    pub(super) fn handle_response(&mut self, number: u32, response: &ProbeResponse) -> bool {
         if number < FIRST_NUMBER {
             return false;
         }
-        let seen = match answer {
-            ProbeResponse::Observed(seen) if seen.outcome == ProbeOutcome::Pending => return true,
-            ProbeResponse::Observed(seen) => Some(seen.clone()),
+        let observation = match response {
+            ProbeResponse::Observed(observation) if observation.outcome == ProbeOutcome::Pending => return true,
+            ProbeResponse::Observed(observation) => Some(observation.clone()),
             ProbeResponse::NoResponse => None,
         };
-        let Some((look, index)) = self.probes.remove(&number) else { return true };
-        let Some(open) = self.open.get_mut(&look) else { return true };
-        if let Some(sighting) = open.results.get_mut(index) {
-            sighting.observation = seen;
+        let Some((request_number, index)) = self.probes.remove(&number) else { return true };
+        let Some(request) = self.open.get_mut(&request_number) else { return true };
+        if let Some(result) = request.results.get_mut(index) {
+            result.observation = observation;
         }
-        open.remaining = open.remaining.saturating_sub(1);
-        if open.remaining == 0
-            && let Some(done) = self.open.remove(&look)
+        request.remaining = request.remaining.saturating_sub(1);
+        if request.remaining == 0
+            && let Some(request) = self.open.remove(&request_number)
         {
             // The requester may have disconnected.
-            let _ = done.reply.send(done.results);
+            let _ = request.reply.send(request.results);
         }
         true
     }
 
     /// Ends requests whose time is up, with the results so far.
     pub(super) fn expire(&mut self, now: Timestamp) {
-        let over: Vec<u32> =
-            self.open.iter().filter(|(_, look)| look.deadline <= now).map(|(number, _)| *number).collect();
-        for number in over {
-            if let Some(look) = self.open.remove(&number) {
-                let _ = look.reply.send(look.results);
+        let expired: Vec<u32> =
+            self.open.iter().filter(|(_, request)| request.deadline <= now).map(|(number, _)| *number).collect();
+        for number in expired {
+            if let Some(request) = self.open.remove(&number) {
+                let _ = request.reply.send(request.results);
             }
         }
         let open = &self.open;
-        self.probes.retain(|_, (look, _)| open.contains_key(look));
+        self.probes.retain(|_, (request_number, _)| open.contains_key(request_number));
     }
 }
 
 impl Driver {
     /// Sends a probe request to one vantage in each of the monitor's regions. Vantages that can run the check type
     /// take turns.
-    pub(super) fn start_check_now(&mut self, wanted: CheckNowRequest) {
+    pub(super) fn start_check_now(&mut self, request: CheckNowRequest) {
         let now = self.clock.now();
         self.check_now.expire(now);
         let mesh = self.mesh_view.mesh();
-        let target = self.machines.check_now_target(wanted.monitor, mesh);
+        let target = self.machines.check_now_target(request.monitor, mesh);
         let Some(target) = target.filter(|target| self.check_now.has_capacity_for(target.account)) else {
-            let _ = wanted.reply.send(Vec::new());
+            let _ = request.reply.send(Vec::new());
             return;
         };
-        let (look, until) = (self.check_now.next_number(), now + RESPONSE_TIMEOUT);
-        let mut sightings = Vec::new();
-        let mut questions = Vec::new();
+        let (request_number, deadline) = (self.check_now.next_number(), now + RESPONSE_TIMEOUT);
+        let mut results = Vec::new();
+        let mut probes = Vec::new();
         for region in target.regions.iter() {
-            let mut fit: Vec<_> = mesh.available().filter(|place| place.region == region).collect();
-            let is_staffed = !fit.is_empty();
-            fit.retain(|place| self.check_now.capabilities.supports(place.no, target.check.kind()));
-            let turn = usize::try_from(look).unwrap_or(0).checked_rem(fit.len()).unwrap_or(0);
-            let place = fit.get(turn).map(|place| place.no);
-            if let Some(place) = place {
+            let mut candidates: Vec<_> = mesh.available().filter(|vantage| vantage.region == region).collect();
+            let has_vantages = !candidates.is_empty();
+            candidates.retain(|vantage| self.check_now.capabilities.supports(vantage.no, target.check.kind()));
+            let index = usize::try_from(request_number).unwrap_or(0).checked_rem(candidates.len()).unwrap_or(0);
+            let vantage = candidates.get(index).map(|vantage| vantage.no);
+            if let Some(vantage) = vantage {
                 let number = self.check_now.next_number();
-                self.check_now.probes.insert(number, (look, sightings.len()));
-                let ask = ProbeRequest { number, vantage: place, reason: ProbeReason::Manual, deadline: until };
-                questions.push(ProbeDispatch {
+                self.check_now.probes.insert(number, (request_number, results.len()));
+                let probe_request = ProbeRequest { number, vantage, reason: ProbeReason::Manual, deadline };
+                probes.push(ProbeDispatch {
                     slot: target.slot,
-                    monitor: wanted.monitor,
+                    monitor: request.monitor,
                     account: target.account,
                     revision: target.revision,
                     check: Arc::clone(&target.check),
-                    request: ask,
+                    request: probe_request,
                 });
             }
-            let unable = is_staffed && fit.is_empty();
-            sightings.push(CheckNowResult { region, vantage: place, unsupported: unable, observation: None });
+            let unsupported = has_vantages && candidates.is_empty();
+            results.push(CheckNowResult { region, vantage, unsupported, observation: None });
         }
-        if questions.is_empty() {
-            let _ = wanted.reply.send(sightings);
+        if probes.is_empty() {
+            let _ = request.reply.send(results);
             return;
         }
-        let left = questions.len();
+        let remaining = probes.len();
         let account = target.account;
-        self.check_now.open.insert(
-            look,
-            OpenRequest { account, results: sightings, remaining: left, deadline: until, reply: wanted.reply },
-        );
-        self.pending.probes.append(&mut questions);
+        self.check_now
+            .open
+            .insert(request_number, OpenRequest { account, results, remaining, deadline, reply: request.reply });
+        self.pending.probes.append(&mut probes);
     }
 }
 
@@ -148,20 +147,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_account_has_a_quarter_of_the_looks_at_most() {
+    fn one_account_may_open_a_quarter_of_the_requests() {
         let [greedy, other] = [1, 2].map(AccountId::from_u128);
-        let mut looks = OpenCheckNowRequests::default();
+        let mut requests = OpenCheckNowRequests::default();
         let mut count = 0;
-        while looks.has_capacity_for(greedy) {
-            let (answer, _) = oneshot::channel();
-            let until = Timestamp::from_millis(0);
-            looks.open.insert(
-                count,
-                OpenRequest { account: greedy, results: Vec::new(), remaining: 1, deadline: until, reply: answer },
-            );
+        while requests.has_capacity_for(greedy) {
+            let (reply, _) = oneshot::channel();
+            let deadline = Timestamp::from_millis(0);
+            requests
+                .open
+                .insert(count, OpenRequest { account: greedy, results: Vec::new(), remaining: 1, deadline, reply });
             count += 1;
         }
         assert_eq!(count, 64);
-        assert!(looks.has_capacity_for(other));
+        assert!(requests.has_capacity_for(other));
     }
 }

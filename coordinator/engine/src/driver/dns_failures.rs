@@ -21,10 +21,10 @@ impl RecentDnsFailures {
     /// Returns the page's account; `None` if the page is gone or can't be read.
     fn account(&mut self, page: PageId, store: &Store) -> Option<AccountId> {
         match self.accounts.entry(page) {
-            Entry::Occupied(known) => Some(*known.get()),
-            Entry::Vacant(unknown) => {
+            Entry::Occupied(entry) => Some(*entry.get()),
+            Entry::Vacant(entry) => {
                 let page = store.reader().page(page).ok().flatten()?;
-                Some(*unknown.insert(page.value.account))
+                Some(*entry.insert(page.value.account))
             }
         }
     }
@@ -33,9 +33,9 @@ impl RecentDnsFailures {
 impl Driver {
     /// Records how the name of the monitor's target was resolved. While nearly all names fail at all vantages, a
     /// failure becomes inconclusive.
-    pub(super) fn excuse_dns_failure(&mut self, slot: u32, seen: &mut Observation) {
+    pub(super) fn excuse_dns_failure(&mut self, slot: u32, observation: &mut Observation) {
         let is_calm = self.dns_failures.recent.is_calm();
-        let Some(failed) = resolution_failed(&seen.outcome).filter(|failed| *failed || !is_calm) else {
+        let Some(failed) = resolution_failed(&observation.outcome).filter(|failed| *failed || !is_calm) else {
             return;
         };
         let Some((check, page, status)) = self.machines.check_page_status(slot) else { return };
@@ -44,12 +44,13 @@ impl Driver {
             self.dns_failures.accounts.clear();
         }
         let Some(account) = self.dns_failures.account(page, &self.store) else { return };
-        let heard = NameResolution { domain, vantage: seen.vantage, account, status, failed, ended: seen.ended };
-        let (is_excused, is_news) = self.dns_failures.recent.record(&heard, self.clock.now());
+        let resolution =
+            NameResolution { domain, vantage: observation.vantage, account, status, failed, ended: observation.ended };
+        let (is_excused, has_changed) = self.dns_failures.recent.record(&resolution, self.clock.now());
         if is_excused {
-            seen.outcome = ProbeOutcome::Inconclusive(InconclusiveReason::ResolverDead);
+            observation.outcome = ProbeOutcome::Inconclusive(InconclusiveReason::ResolverDead);
         }
-        if is_news {
+        if has_changed {
             self.mesh_view.set_dns_failing(self.dns_failures.recent.has_fault());
         }
     }

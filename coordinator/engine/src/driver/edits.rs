@@ -24,32 +24,32 @@ impl Driver {
 
     /// Applies the edits since the last read.
     pub(super) async fn apply_edits(&mut self, channels: &DriverChannels) -> Result<(), StoreError> {
-        let (cursor, judging, shard) = (self.cursor, self.verdict_settings, self.shard);
-        let edits = self.store.read(move |read| restore::read_edits(read, cursor, &judging, shard)).await?;
+        let (cursor, verdict_settings, shard) = (self.cursor, self.verdict_settings, self.shard);
+        let edits = self.store.read(move |read| restore::read_edits(read, cursor, &verdict_settings, shard)).await?;
         self.cursor = edits.cursor;
-        let before = self.machines.schedule().version();
-        let gone = if edits.is_full_reload {
-            let left = edits.changed.iter().map(|(monitor, _)| monitor.id).collect();
-            self.machines.except(&left)
+        let version_before = self.machines.schedule().version();
+        let deleted = if edits.is_full_reload {
+            let existing = edits.changed.iter().map(|(monitor, _)| monitor.id).collect();
+            self.machines.except(&existing)
         } else {
             edits.deleted
         };
-        for (monitor, watch) in edits.changed {
+        for (monitor, settings) in edits.changed {
             self.history.register(monitor.slot, monitor.id);
             self.tokens.put(&monitor);
-            self.with_machines(|machines, cx| machines.upsert(&monitor, watch, cx));
+            self.with_machines(|machines, cx| machines.upsert(&monitor, settings, cx));
         }
         for (monitor, covered) in edits.covered {
             self.with_machines(|machines, cx| machines.set_covered(monitor, covered, cx));
         }
-        for monitor in gone {
+        for monitor in deleted {
             self.tokens.remove(monitor);
             if let Some(slot) = self.machines.remove(monitor) {
                 self.history.remove(slot);
                 self.drop_waiting_pings(slot);
             }
         }
-        if self.machines.schedule().version() != before {
+        if self.machines.schedule().version() != version_before {
             self.publish_schedule(channels);
         }
         Ok(())

@@ -26,12 +26,12 @@ struct WaitingPings {
 }
 
 impl WaitingPings {
-    fn push(&mut self, op: Op, durable: oneshot::Sender<()>) {
+    fn push(&mut self, op: Op, on_durable: oneshot::Sender<()>) {
         if self.ops.len() as u64 >= MAX_STORED_PINGS {
             self.ops.pop_front();
         }
         self.ops.push_back(op);
-        self.on_durable.push(durable);
+        self.on_durable.push(on_durable);
     }
 }
 
@@ -48,34 +48,34 @@ pub(super) struct PingPacer {
 impl PingPacer {
     /// Holds a ping back if its heartbeat was written less than [`WRITE_INTERVAL`] ago and the limit allows; otherwise returns
     /// it.
-    fn hold_back(&mut self, slot: u32, op: Op, durable: oneshot::Sender<()>) -> Option<(Op, oneshot::Sender<()>)> {
+    fn hold_back(&mut self, slot: u32, op: Op, on_durable: oneshot::Sender<()>) -> Option<(Op, oneshot::Sender<()>)> {
         match self.recently_written.get_mut(&slot) {
             Some(waiting) if self.waiting_count < MAX_WAITING => {
-                waiting.push(op, durable);
+                waiting.push(op, on_durable);
                 self.waiting_count += 1;
                 None
             }
-            Some(_) | None => Some((op, durable)),
+            Some(_) | None => Some((op, on_durable)),
         }
     }
 
     /// Records a write of the heartbeat and returns its waiting pings.
     fn take_waiting(&mut self, slot: u32, now: Instant) -> WaitingPings {
-        let waited = self.recently_written.insert(slot, WaitingPings::default());
-        if waited.is_none() {
+        let waiting = self.recently_written.insert(slot, WaitingPings::default());
+        if waiting.is_none() {
             self.next_writes.push_back((now + WRITE_INTERVAL, slot));
         }
-        let waited = waited.unwrap_or_default();
-        self.waiting_count = self.waiting_count.saturating_sub(waited.on_durable.len());
-        waited
+        let waiting = waiting.unwrap_or_default();
+        self.waiting_count = self.waiting_count.saturating_sub(waiting.on_durable.len());
+        waiting
     }
 
     /// Returns a heartbeat that may be written again, with its waiting pings.
     fn next_due(&mut self, now: Instant, all: bool) -> Option<(u32, WaitingPings)> {
         let (_, slot) = self.next_writes.pop_front_if(|(at, _)| all || *at <= now)?;
-        let waited = self.recently_written.remove(&slot).unwrap_or_default();
-        self.waiting_count = self.waiting_count.saturating_sub(waited.on_durable.len());
-        Some((slot, waited))
+        let waiting = self.recently_written.remove(&slot).unwrap_or_default();
+        self.waiting_count = self.waiting_count.saturating_sub(waiting.on_durable.len());
+        Some((slot, waiting))
     }
 
     /// Returns the time until the next heartbeat may be written again.
@@ -88,24 +88,24 @@ impl Driver {
     /// Accepts a ping. If its monitor is not known to the driver yet, it waits for [`Driver::retry_early_pings`].
     pub(super) fn handle_ping(&mut self, mut ping: IncomingPing) {
         let (slot, now) = (ping.heartbeat.slot, Instant::now());
-        let was_wanted = self.pending.changed.contains(&slot);
+        let was_changed = self.pending.changed.contains(&slot);
         let events = self.pending.events.len();
         let Some(op) = self.with_machines(|machines, cx| machines.ping(&mut ping, cx)) else {
             self.early_pings.push(ping);
             return;
         };
         self.counters.pings.fetch_add(1, Ordering::Relaxed);
-        let mut told = Some((op, ping.on_durable));
-        // A ping that changes the status is not held back, nor one whose machine is written anyway.
-        let waits = self.pending.events.len() == events && !was_wanted;
-        if waits && let Some((op, durable)) = told.take() {
-            told = self.ping_pacer.hold_back(slot, op, durable);
+        let mut write_now = Some((op, ping.on_durable));
+        // A ping is written at once if it changes the status or its machine is written anyway.
+        let can_wait = self.pending.events.len() == events && !was_changed;
+        if can_wait && let Some((op, on_durable)) = write_now.take() {
+            write_now = self.ping_pacer.hold_back(slot, op, on_durable);
         }
-        match told {
-            Some((op, durable)) => {
-                let mut waited = self.ping_pacer.take_waiting(slot, now);
-                waited.push(op, durable);
-                self.write_pings(waited);
+        match write_now {
+            Some((op, on_durable)) => {
+                let mut waiting = self.ping_pacer.take_waiting(slot, now);
+                waiting.push(op, on_durable);
+                self.write_pings(waiting);
             }
             None => {
                 self.pending.changed.remove(&slot);
@@ -116,11 +116,11 @@ impl Driver {
     /// Puts the pings whose heartbeat may be written again into the next commit; with `all`, every one.
     pub(super) fn write_due_pings(&mut self, all: bool) {
         let now = Instant::now();
-        while let Some((slot, waited)) = self.ping_pacer.next_due(now, all) {
-            if !waited.on_durable.is_empty() {
+        while let Some((slot, waiting)) = self.ping_pacer.next_due(now, all) {
+            if !waiting.on_durable.is_empty() {
                 self.pending.changed.insert(slot);
                 self.ping_pacer.take_waiting(slot, now);
-                self.write_pings(waited);
+                self.write_pings(waiting);
             }
         }
     }
@@ -150,8 +150,8 @@ impl Driver {
             return;
         }
         waiting.into_iter().for_each(|ping| self.handle_ping(ping));
-        for gone in std::mem::take(&mut self.early_pings) {
-            self.tokens.remove(gone.heartbeat.monitor);
+        for ping in std::mem::take(&mut self.early_pings) {
+            self.tokens.remove(ping.heartbeat.monitor);
         }
     }
 }
@@ -180,20 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn of_pings_that_are_answered_together_the_newest_are_written() {
-        let (mut pace, now) = (PingPacer::default(), Instant::now());
-        let (durable, first) = oneshot::channel();
-        assert!(pace.hold_back(7, op(0), durable).is_some(), "the first is written at once");
-        assert!(pace.take_waiting(7, now).on_durable.is_empty());
+    fn only_the_newest_waiting_pings_are_written() {
+        let (mut pacer, now) = (PingPacer::default(), Instant::now());
+        let (on_durable, first) = oneshot::channel();
+        assert!(pacer.hold_back(7, op(0), on_durable).is_some(), "the first is written at once");
+        assert!(pacer.take_waiting(7, now).on_durable.is_empty());
         let mut waiting = Vec::new();
         for number in 1..=100 {
-            let (durable, told) = oneshot::channel();
-            assert!(pace.hold_back(7, op(number), durable).is_none());
-            waiting.push(told);
+            let (on_durable, receiver) = oneshot::channel();
+            assert!(pacer.hold_back(7, op(number), on_durable).is_none());
+            waiting.push(receiver);
         }
-        let waited = pace.take_waiting(7, now);
-        assert_eq!((waited.ops.len() as u64, waited.on_durable.len(), pace.waiting_count), (MAX_STORED_PINGS, 100, 0));
-        assert!(matches!(waited.ops.back(), Some(Op::PutPing(_, last)) if last.number == 100));
+        let batch = pacer.take_waiting(7, now);
+        assert_eq!((batch.ops.len() as u64, batch.on_durable.len(), pacer.waiting_count), (MAX_STORED_PINGS, 100, 0));
+        assert!(matches!(batch.ops.back(), Some(Op::PutPing(_, last)) if last.number == 100));
         drop((first, waiting));
     }
 }

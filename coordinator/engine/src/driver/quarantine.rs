@@ -13,37 +13,39 @@ impl Driver {
     /// Judges the vantages that took part in rounds since the last call. One may go into quarantine.
     pub(super) fn judge_vantages(&mut self, channels: &DriverChannels) {
         let now = self.clock.now();
-        let mut turns = Vec::new();
+        let mut changes = Vec::new();
         for event in self.pending.events.iter().skip(self.pending.judged_events) {
             if let (EventKind::Round(report), Some(monitor)) = (&event.kind, event.monitor) {
                 let Some(target) = self.machines.quarantine_target(monitor) else { continue };
-                turns.append(&mut self.mesh_view.handle_round(report, target, now));
+                changes.append(&mut self.mesh_view.handle_round(report, target, now));
             }
         }
         self.pending.judged_events = self.pending.events.len();
         self.mesh_view.log_problems(now);
         let mut released = self.mesh_view.release_due(now);
         if let Some(released) = &mut released {
-            turns.append(released);
+            changes.append(released);
         }
-        if !turns.is_empty() || released.is_some() {
-            self.apply_quarantine_changes(turns, channels);
+        if !changes.is_empty() || released.is_some() {
+            self.apply_quarantine_changes(changes, channels);
         }
     }
 
     /// Compares a shadow round of a quarantined vantage with the results of the others.
-    pub(super) fn handle_shadow_round(&mut self, slot: u32, seen: &Observation, channels: &DriverChannels) {
+    pub(super) fn handle_shadow_round(&mut self, slot: u32, observation: &Observation, channels: &DriverChannels) {
         let now = self.clock.now();
-        let Some(agrees) = self.machines.agrees(slot, seen, (self.mesh_view.mesh(), now)) else { return };
+        let Some(agrees) = self.machines.agrees(slot, observation, (self.mesh_view.mesh(), now)) else { return };
         let Some(target) = self.machines.quarantine_target_of_slot(slot) else { return };
-        if let Some(turn) = self.mesh_view.handle_shadow_round(seen, agrees, target, now) {
-            self.apply_quarantine_changes(vec![(seen.vantage, turn)], channels);
+        if let Some(change) = self.mesh_view.handle_shadow_round(observation, agrees, target, now) {
+            self.apply_quarantine_changes(vec![(observation.vantage, change)], channels);
         }
     }
 
-    fn apply_quarantine_changes(&mut self, turns: Vec<(VantageNo, QuarantineChange)>, channels: &DriverChannels) {
+    fn apply_quarantine_changes(&mut self, changes: Vec<(VantageNo, QuarantineChange)>, channels: &DriverChannels) {
         let now = self.clock.now();
-        self.pending.events.extend(turns.into_iter().filter_map(|(place, turn)| quarantine_event(place, turn, now)));
+        self.pending
+            .events
+            .extend(changes.into_iter().filter_map(|(vantage, change)| quarantine_event(vantage, change, now)));
         self.pending.judged_events = self.pending.events.len();
         channels.suspects.send_replace(self.mesh_view.suspects());
         if self.mesh_view.apply_quarantine() {

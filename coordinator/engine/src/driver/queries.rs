@@ -9,7 +9,7 @@ use crate::{MachineCopyQuery, MachineQuery};
 const MAX_WAITING: usize = 1024;
 
 impl Driver {
-    /// Answers a query, or holds it until the edits it must reflect were read.
+    /// Answers a query, or queues it until the edits it must reflect were read.
     pub(super) fn handle_query(&mut self, query: MachineQuery) {
         if query.after_event <= self.cursor || self.waiting_queries.len() >= MAX_WAITING {
             self.answer_query(query);

@@ -15,16 +15,16 @@ impl Driver {
     /// Records that the coordinator runs, so that the next start knows how long it was down. Detects wall clock steps
     /// and stalls.
     pub(super) async fn check_clock(&mut self) {
-        let (now, steady) = (self.clock.now(), self.clock.monotonic());
-        let (then, before) = std::mem::replace(&mut self.last_clock_check, (now, steady));
-        let passed = steady.saturating_sub(before);
-        let jump = now.since(then).saturating_sub(passed);
-        if jump > STEP || passed >= STALL {
+        let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
+        let (last_now, last_monotonic) = std::mem::replace(&mut self.last_clock_check, (now, monotonic));
+        let elapsed = monotonic.saturating_sub(last_monotonic);
+        let jump = now.since(last_now).saturating_sub(elapsed);
+        if jump > STEP || elapsed >= STALL {
             self.apply_begun_windows(now).await;
         }
-        let away_since = (passed >= STALL).then(|| now - passed);
+        let away_since = (elapsed >= STALL).then(|| now - elapsed);
         if away_since.is_some() {
-            tracing::warn!(milliseconds = passed, "the coordinator was stalled; no monitor is blamed for that time");
+            tracing::warn!(milliseconds = elapsed, "the coordinator was stalled; no monitor is blamed for that time");
         }
         if jump.abs() > STEP {
             tracing::warn!(milliseconds = jump, "the wall clock stepped; open rounds and deadlines were shifted");

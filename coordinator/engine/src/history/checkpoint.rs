@@ -43,36 +43,36 @@ pub(super) struct CheckpointProgress {
 pub(super) struct CheckpointSlice {
     pub(super) ops: Vec<Op>,
     pub(super) more: bool,
-    after: CheckpointProgress,
+    progress: CheckpointProgress,
 }
 
 impl CheckpointProgress {
     /// Returns the next parts of a running or due checkpoint, and the next step of the trim.
     pub(super) fn slice(&self, history: &History, now: Timestamp) -> CheckpointSlice {
-        let mut after = self.clone();
+        let mut progress = self.clone();
         let mut ops = Vec::new();
-        let due = after.started_at.is_none_or(|began| now.since(began) >= CHECKPOINT_EVERY || now < began);
-        if after.running.is_none() && due {
-            after.started_at = Some(now);
-            after.running = Some((0, history.tails().applied));
+        let due = progress.started_at.is_none_or(|started| now.since(started) >= CHECKPOINT_EVERY || now < started);
+        if progress.running.is_none() && due {
+            progress.started_at = Some(now);
+            progress.running = Some((0, history.tails().applied));
         }
-        if let Some((next, through)) = after.running {
-            after.running = after.write_parts(history, next, &mut ops).map(|next| (next, through));
-            if after.running.is_none() {
-                after.trim_to = after.trim_to.max(through);
+        if let Some((next, through)) = progress.running {
+            progress.running = progress.write_parts(history, next, &mut ops).map(|next| (next, through));
+            if progress.running.is_none() {
+                progress.trim_to = progress.trim_to.max(through);
             }
         }
-        if after.trimmed < after.trim_to {
-            ops.push(Op::TrimReadings(after.trim_to));
-            after.trimmed = after.trim_to.min(after.trimmed.saturating_add(MAX_TRIMMED_PER_OP as u64));
+        if progress.trimmed < progress.trim_to {
+            ops.push(Op::TrimReadings(progress.trim_to));
+            progress.trimmed = progress.trim_to.min(progress.trimmed.saturating_add(MAX_TRIMMED_PER_OP as u64));
         }
-        let more = after.running.is_some() || after.trimmed < after.trim_to;
-        CheckpointSlice { ops, more, after }
+        let more = progress.running.is_some() || progress.trimmed < progress.trim_to;
+        CheckpointSlice { ops, more, progress }
     }
 
     /// Records that a slice is durable.
-    pub(super) fn settle(&mut self, progress: CheckpointSlice) {
-        *self = progress.after;
+    pub(super) fn confirm(&mut self, slice: CheckpointSlice) {
+        *self = slice.progress;
     }
 
     /// Writes parts from `next` on; returns the part to continue with, or none at the end.
@@ -116,11 +116,11 @@ impl CheckpointProgress {
 /// Rebuilds the open tails from the store. Journal entries that a part already contains are skipped.
 pub(super) fn rebuild(read: &dyn StoreRead) -> Result<(OpenTails, CheckpointProgress), HistoryError> {
     let mut tails = OpenTails::default();
-    let mut after = None;
+    let mut last_monitor = None;
     loop {
-        let monitors = read.monitors_after(after, MONITORS_AT_ONCE)?;
+        let monitors = read.monitors_after(last_monitor, MONITORS_AT_ONCE)?;
         let Some(last) = monitors.last() else { break };
-        after = Some(last.value.id);
+        last_monitor = Some(last.value.id);
         monitors.iter().for_each(|monitor| tails.register(monitor.value.slot, monitor.value.id));
     }
     let mut through: BTreeMap<u32, u64> = BTreeMap::new();
@@ -139,24 +139,24 @@ pub(super) fn rebuild(read: &dyn StoreRead) -> Result<(OpenTails, CheckpointProg
             through.insert(checkpoint.part, checkpoint.through);
         }
     }
-    let mut upkeep = CheckpointProgress { parts: through.keys().copied().collect(), ..CheckpointProgress::default() };
+    let mut progress = CheckpointProgress { parts: through.keys().copied().collect(), ..CheckpointProgress::default() };
     let mut seq = 0;
     loop {
         let entries = read.readings_after(seq, ENTRIES_AT_ONCE)?;
         if let Some(first) = entries.first().filter(|_| seq == 0) {
-            upkeep.trimmed = first.seq.saturating_sub(1);
+            progress.trimmed = first.seq.saturating_sub(1);
         }
         let Some(last) = entries.last() else { break };
         seq = last.seq;
         for entry in entries {
-            let new = |slot: u32| through.get(&(slot / PART_SLOTS)).is_none_or(|through| *through < entry.seq);
-            for reading in entry.readings.iter().filter(|reading| new(reading.slot)) {
+            let is_new = |slot: u32| through.get(&(slot / PART_SLOTS)).is_none_or(|through| *through < entry.seq);
+            for reading in entry.readings.iter().filter(|reading| is_new(reading.slot)) {
                 tails.push(reading);
             }
         }
     }
     tails.applied = read.last_reading()?.max(seq);
-    Ok((tails, upkeep))
+    Ok((tails, progress))
 }
 
 #[cfg(test)]
@@ -174,33 +174,33 @@ mod tests {
     const SOON: Duration = Duration::from_secs(10);
 
     #[tokio::test]
-    async fn packing_a_checkpoint_keeps_nobody_else_waiting() {
+    async fn packing_a_checkpoint_does_not_delay_commits() {
         let store = Store::in_memory().unwrap();
         let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
-        let (held, is_held) = oneshot::channel();
-        let (landed, has_landed) = mpsc::channel();
+        let (lock_taken, wait_for_lock) = oneshot::channel();
+        let (commit_done, wait_for_commit) = mpsc::channel();
         // Packing locks the tails, and this thread holds the lock until a concurrent commit is done.
         let holder = thread::spawn({
             let history = Arc::clone(&history);
             move || {
                 let tails = history.tails();
-                held.send(()).unwrap();
-                let landed = has_landed.recv_timeout(SOON);
+                lock_taken.send(()).unwrap();
+                let result = wait_for_commit.recv_timeout(SOON);
                 drop(tails);
-                landed
+                result
             }
         });
-        is_held.await.unwrap();
+        wait_for_lock.await.unwrap();
         let checkpoint = tokio::spawn({
             let store = store.clone();
             async move {
-                let mut upkeep = history.upkeep.lock().await;
-                history.checkpoint(&mut upkeep, &store, Timestamp::from_millis(0)).await
+                let mut progress = history.checkpoint_progress.lock().await;
+                history.checkpoint(&mut progress, &store, Timestamp::from_millis(0)).await
             }
         });
         tokio::task::yield_now().await;
         store.commit(Batch::new().write(Op::SetCursor("other".to_owned(), 1)).clone()).await.unwrap();
-        landed.send(()).unwrap();
+        commit_done.send(()).unwrap();
         assert_eq!(holder.join().unwrap(), Ok(()), "a commit completes while a checkpoint is packed");
         assert_eq!(checkpoint.await.unwrap(), Ok(false));
     }

@@ -16,8 +16,8 @@ pub(crate) const EVENT_RETENTION: i64 = 30 * DAY;
 /// If the store can't be read or written.
 pub async fn trim_events(store: &Store, now: Timestamp) -> Result<bool, HistoryError> {
     let oldest = store.read(|read| read.events_after(0, MAX_TRIMMED_PER_OP)).await?;
-    let old = oldest.iter().take_while(|event| now.since(event.event.at) > EVENT_RETENTION);
-    let Some(last) = old.last().map(|event| event.seq) else { return Ok(false) };
+    let expired = oldest.iter().take_while(|event| now.since(event.event.at) > EVENT_RETENTION);
+    let Some(last) = expired.last().map(|event| event.seq) else { return Ok(false) };
     let mut batch = Batch::new();
     batch.write(Op::TrimEvents(last));
     store.commit(batch).await?;
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_go_after_thirty_days_and_never_before_a_reader_saw_them() {
+    async fn events_expire_after_thirty_days_but_not_before_a_consumer_read_them() {
         let store = Store::in_memory().unwrap();
         let now = Timestamp::from_millis(1_000 * DAY);
         let total = MAX_TRIMMED_PER_OP as u64 + 300;

@@ -52,21 +52,21 @@ pub struct MonitorFigures {
 pub(super) struct FiguresCache(BTreeMap<MonitorId, (FiguresQuery, MonitorFigures)>);
 
 impl FiguresCache {
-    pub(super) fn get(&self, question: &FiguresQuery) -> Option<MonitorFigures> {
-        let (asked, figures) = self.0.get(&question.monitor)?;
-        let age = question.now.since(asked.now);
-        let same = FiguresQuery { now: asked.now, ..question.clone() } == *asked;
+    pub(super) fn get(&self, query: &FiguresQuery) -> Option<MonitorFigures> {
+        let (cached_query, figures) = self.0.get(&query.monitor)?;
+        let age = query.now.since(cached_query.now);
+        let same = FiguresQuery { now: cached_query.now, ..query.clone() } == *cached_query;
         (same && (0..CACHE_TTL).contains(&age)).then_some(*figures)
     }
 
-    pub(super) fn put(&mut self, question: &FiguresQuery, figures: MonitorFigures) {
+    pub(super) fn put(&mut self, query: &FiguresQuery, figures: MonitorFigures) {
         if self.0.len() >= MAX_CACHED {
-            self.0.retain(|_, (asked, _)| question.now.since(asked.now) < CACHE_TTL);
+            self.0.retain(|_, (cached_query, _)| query.now.since(cached_query.now) < CACHE_TTL);
         }
         if self.0.len() >= MAX_CACHED {
             self.0.clear();
         }
-        self.0.insert(question.monitor, (question.clone(), figures));
+        self.0.insert(query.monitor, (query.clone(), figures));
     }
 
     pub(super) fn remove(&mut self, monitor: MonitorId) {
@@ -75,32 +75,32 @@ impl FiguresCache {
 }
 
 /// Computes the figures.
-pub(super) fn compute(history: &History, read: &dyn StoreRead, question: &FiguresQuery) -> Result<MonitorFigures> {
-    let (after, until) = (question.now - DAY, question.now);
+pub(super) fn compute(history: &History, read: &dyn StoreRead, query: &FiguresQuery) -> Result<MonitorFigures> {
+    let (after, until) = (query.now - DAY, query.now);
     let (first, last) = (after.hour(), until.hour());
     // Tails are read first: readings sealed in between are then in both, never in neither.
-    let open = history.open_hours(question.slot);
-    let rollups = read.hours(question.monitor, first.saturating_add(1)..last)?;
+    let open = history.open_hours(query.slot);
+    let rollups = read.hours(query.monitor, first.saturating_add(1)..last)?;
     let hours = rollups.iter().map(|rollup| (rollup.at, unpack_rollup::<HourRollups>(rollup)));
     let hours: Vec<(i64, HourRollups)> = hours.collect();
     let sealed = hours.iter().flat_map(|(_, regions)| regions.keys());
     // The partial hour at the beginning is left out: it would have to be unpacked.
-    let is_in = |hour: i64, samples: &[BlockReading]| hour > first && samples.iter().any(|it| it.due <= until);
-    let late = open.iter().filter(|((_, hour), samples)| is_in(*hour, samples)).map(|((region, _), _)| region);
-    let seen = sealed.chain(late).copied().collect();
-    let whole = hours
+    let is_in_range = |hour: i64, samples: &[BlockReading]| hour > first && samples.iter().any(|it| it.due <= until);
+    let open_regions =
+        open.iter().filter(|((_, hour), samples)| is_in_range(*hour, samples)).map(|((region, _), _)| region);
+    let checked_regions = sealed.chain(open_regions).copied().collect();
+    let whole_hours = hours
         .into_iter()
-        .filter(|(at, _)| !question.excluded.overlaps(hour_span(*at)))
+        .filter(|(at, _)| !query.excluded.overlaps(hour_span(*at)))
         .filter(|(_, regions)| regions.values().all(|rollup| rollup.counts.excluded == 0))
         .collect();
-    let mut day =
-        FiguresBuilder { read, query: question, after, until, open, whole_hours: whole, tally: RoundTally::default() };
+    let mut builder = FiguresBuilder { read, query, after, until, open, whole_hours, tally: RoundTally::default() };
 
     let mut latencies = Vec::new();
-    for region in question.counted.union(question.latency).iter() {
-        latencies.extend(day.count_region(region)?);
+    for region in query.counted.union(query.latency).iter() {
+        latencies.extend(builder.count_region(region)?);
     }
-    Ok(MonitorFigures { uptime_24h: day.tally.percent(), latency_ms_24h: mean_ms(&latencies), checked_regions: seen })
+    Ok(MonitorFigures { uptime_24h: builder.tally.percent(), latency_ms_24h: mean_ms(&latencies), checked_regions })
 }
 
 /// The computation for one monitor.
@@ -127,16 +127,17 @@ impl FiguresBuilder<'_> {
             for block in self.read.blocks(self.query.monitor, region, start..end.saturating_add(1))? {
                 let counts = counted && self.whole_hour_tally(region, block.hour).is_none();
                 let mut samples = unpack(&block);
-                if let Some(late) = self.open.get(&(region, block.hour)) {
-                    merge_new(&mut samples, late.clone());
+                if let Some(open_samples) = self.open.get(&(region, block.hour)) {
+                    merge_new(&mut samples, open_samples.clone());
                     // They are counted with the block, and must not be counted again below.
                     self.open.insert((region, block.hour), Vec::new());
                 }
                 self.count_samples(&samples, counts, &mut latencies);
             }
         }
-        let mine: Vec<(Region, i64)> = self.open.keys().filter(|(of, _)| *of == region).copied().collect();
-        for key in mine {
+        let keys: Vec<(Region, i64)> =
+            self.open.keys().filter(|(key_region, _)| *key_region == region).copied().collect();
+        for key in keys {
             let samples = self.open.remove(&key).unwrap_or_default();
             self.count_samples(&samples, counted, &mut latencies);
         }
@@ -144,14 +145,14 @@ impl FiguresBuilder<'_> {
     }
 
     /// Counts what roll-ups cover, and returns the runs of hours whose blocks are needed.
-    fn hours_to_unpack(&mut self, region: Region, timed: bool) -> Vec<(i64, i64)> {
+    fn hours_to_unpack(&mut self, region: Region, with_latency: bool) -> Vec<(i64, i64)> {
         let mut runs: Vec<(i64, i64)> = Vec::new();
         for hour in self.after.hour()..=self.until.hour() {
-            let sum = self.whole_hour_tally(region, hour);
+            let tally = self.whole_hour_tally(region, hour);
             if self.query.counted.contains(region) {
-                self.tally.merge(sum.unwrap_or_default());
+                self.tally.merge(tally.unwrap_or_default());
             }
-            if timed || sum.is_none() {
+            if with_latency || tally.is_none() {
                 match runs.last_mut() {
                     Some((_, end)) if *end + 1 == hour => *end = hour,
                     Some(_) | None => runs.push((hour, hour)),
@@ -161,8 +162,8 @@ impl FiguresBuilder<'_> {
         runs
     }
 
-    /// Tally of a whole hour from its roll-up; none where the blocks are needed: at the edges, where a window
-    /// touches the hour, or where a tail has a reading of it.
+    /// Returns the tally of a whole hour from its roll-up; `None` if the blocks are needed: at the edges, if a
+    /// window overlaps the hour, or if a tail has a reading of it.
     fn whole_hour_tally(&self, region: Region, hour: i64) -> Option<RoundTally> {
         let regions = self.whole_hours.get(&hour).filter(|_| !self.open.contains_key(&(region, hour)))?;
         Some(regions.get(&region).map(|rollup| rollup.counts.tally()).unwrap_or_default())

@@ -95,7 +95,7 @@ impl From<HistoryError> for StoreError {
 pub struct History {
     tails: Mutex<OpenTails>,
     cache: Mutex<FiguresCache>,
-    upkeep: tokio::sync::Mutex<CheckpointProgress>,
+    checkpoint_progress: tokio::sync::Mutex<CheckpointProgress>,
 }
 
 impl History {
@@ -104,8 +104,12 @@ impl History {
     /// # Errors
     /// If the store can't be read, or its checkpoint is damaged.
     pub fn rebuild(read: &dyn StoreRead) -> Result<Self, HistoryError> {
-        let (tails, upkeep) = checkpoint::rebuild(read)?;
-        Ok(Self { tails: Mutex::new(tails), cache: Mutex::default(), upkeep: tokio::sync::Mutex::new(upkeep) })
+        let (tails, checkpoint_progress) = checkpoint::rebuild(read)?;
+        Ok(Self {
+            tails: Mutex::new(tails),
+            cache: Mutex::default(),
+            checkpoint_progress: tokio::sync::Mutex::new(checkpoint_progress),
+        })
     }
 
     /// Registers a new monitor. Readings of unknown monitors are ignored.
@@ -126,9 +130,9 @@ impl History {
     /// reading already, or beyond what an hour holds.
     pub fn append(&self, readings: &[Reading], journal_seq: u64) -> usize {
         let mut tails = self.tails();
-        let taken = readings.iter().filter(|reading| tails.push(reading)).count();
+        let accepted = readings.iter().filter(|reading| tails.push(reading)).count();
         tails.applied = tails.applied.max(journal_seq);
-        readings.len() - taken
+        readings.len() - accepted
     }
 
     /// Does one slice of the due work: blocks and roll-ups of some monitors, parts of a checkpoint, trimming
@@ -143,41 +147,41 @@ impl History {
         now: Timestamp,
         windows: &WindowSource,
     ) -> Result<bool, HistoryError> {
-        let mut upkeep = self.upkeep.lock().await;
+        let mut progress = self.checkpoint_progress.lock().await;
         let (history, windows) = (Arc::clone(self), Arc::clone(windows));
-        let seal = store.read(move |read| seal::slice(&history, read, now, &windows)).await?;
-        commit(store, seal.ops).await?;
-        self.tails().confirm_sealed(&seal.sealings, now);
-        Ok(self.checkpoint(&mut upkeep, store, now).await? || seal.more)
+        let sealed = store.read(move |read| seal::slice(&history, read, now, &windows)).await?;
+        commit(store, sealed.ops).await?;
+        self.tails().confirm_sealed(&sealed.sealings, now);
+        Ok(self.checkpoint(&mut progress, store, now).await? || sealed.more)
     }
 
     /// Does one slice of the checkpoint and the trim; returns true if more is due. Packing takes
     /// milliseconds, so it runs on a blocking thread.
     async fn checkpoint(
         self: &Arc<Self>,
-        upkeep: &mut CheckpointProgress,
+        progress: &mut CheckpointProgress,
         store: &Store,
         now: Timestamp,
     ) -> Result<bool, HistoryError> {
-        let (history, before) = (Arc::clone(self), upkeep.clone());
-        let mut progress = store.read(move |_| Ok(before.slice(&history, now))).await?;
-        let more = progress.more;
-        commit(store, std::mem::take(&mut progress.ops)).await?;
-        upkeep.settle(progress);
+        let (history, current) = (Arc::clone(self), progress.clone());
+        let mut slice = store.read(move |_| Ok(current.slice(&history, now))).await?;
+        let more = slice.more;
+        commit(store, std::mem::take(&mut slice.ops)).await?;
+        progress.confirm(slice);
         Ok(more)
     }
 
-    /// Computes the figures of the 24 hours up to `question.now`, from roll-ups, blocks and open tails of
+    /// Computes the figures of the 24 hours up to `query.now`, from roll-ups, blocks and open tails of
     /// this monitor; the result is cached for some seconds. Blocks as long as the store's reads do.
     ///
     /// # Errors
     /// If the store can't be read.
-    pub fn figures(&self, read: &dyn StoreRead, question: &FiguresQuery) -> Result<MonitorFigures, HistoryError> {
-        if let Some(figures) = locked(&self.cache).get(question) {
+    pub fn figures(&self, read: &dyn StoreRead, query: &FiguresQuery) -> Result<MonitorFigures, HistoryError> {
+        if let Some(figures) = locked(&self.cache).get(query) {
             return Ok(figures);
         }
-        let figures = figures::compute(self, read, question)?;
-        locked(&self.cache).put(question, figures);
+        let figures = figures::compute(self, read, query)?;
+        locked(&self.cache).put(query, figures);
         Ok(figures)
     }
 
@@ -201,7 +205,9 @@ impl History {
         for block in read.blocks(monitor, region, hours.clone())? {
             by_hour.insert(block.hour, unpack(&block));
         }
-        for ((_, hour), samples) in open.into_iter().filter(|((of, hour), _)| *of == region && hours.contains(hour)) {
+        for ((_, hour), samples) in
+            open.into_iter().filter(|((open_region, hour), _)| *open_region == region && hours.contains(hour))
+        {
             merge_new(by_hour.entry(hour).or_default(), samples);
         }
         let mut readings: Vec<BlockReading> = by_hour.into_values().flatten().collect();
@@ -309,13 +315,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Adds the readings whose rounds are missing, and returns them.
 fn merge_new(samples: &mut Vec<BlockReading>, others: Vec<BlockReading>) -> Vec<BlockReading> {
-    let fresh: Vec<BlockReading> = others
+    let added: Vec<BlockReading> = others
         .into_iter()
         .filter(|other| samples.binary_search_by_key(&other.round, |sample| sample.round).is_err())
         .collect();
-    samples.extend_from_slice(&fresh);
+    samples.extend_from_slice(&added);
     samples.sort_by_key(|sample| sample.round);
-    fresh
+    added
 }
 
 /// Decodes a stored block; empty on an error, which its checksum would have revealed before.

@@ -77,29 +77,29 @@ impl OpenTails {
         if self.monitors.len() <= index {
             self.monitors.resize_with(index + 1, || None);
         }
-        if let Some(unknown) = self.monitors.get_mut(index).filter(|known| known.is_none()) {
+        if let Some(entry) = self.monitors.get_mut(index).filter(|entry| entry.is_none()) {
             let sealed_at = i64::MIN / 2;
-            *unknown = Some(MonitorTails { monitor, sealed_at, due_at: None, tails: Vec::new() });
+            *entry = Some(MonitorTails { monitor, sealed_at, due_at: None, tails: Vec::new() });
             self.unscheduled.push(slot);
         }
     }
 
     pub(super) fn remove(&mut self, slot: u32) -> Option<MonitorId> {
-        let strands = self.monitors.get_mut(usize::try_from(slot).ok()?)?.take()?;
-        if let Some(due) = strands.due_at {
+        let monitor_tails = self.monitors.get_mut(usize::try_from(slot).ok()?)?.take()?;
+        if let Some(due) = monitor_tails.due_at {
             self.due.remove(&(due, slot));
         }
-        Some(strands.monitor)
+        Some(monitor_tails.monitor)
     }
 
     /// Appends a reading; returns false if it is ignored.
     pub(super) fn push(&mut self, reading: &Reading) -> bool {
         let Some(monitor) = self.get_mut(reading.slot) else { return false };
-        let taken = monitor.push(reading);
-        if taken {
+        let accepted = monitor.push(reading);
+        if accepted {
             self.schedule_seal(reading.slot, reading.due.hour());
         }
-        taken
+        accepted
     }
 
     /// Queues a monitor so that its tail of that hour is sealed in time.
@@ -114,8 +114,8 @@ impl OpenTails {
     /// Sets the time of a monitor's next sealing.
     fn enqueue(&mut self, slot: u32, due: Timestamp) {
         let Some(monitor) = self.get_mut(slot) else { return };
-        if let Some(before) = monitor.due_at.replace(due) {
-            self.due.remove(&(before, slot));
+        if let Some(previous) = monitor.due_at.replace(due) {
+            self.due.remove(&(previous, slot));
         }
         self.due.insert((due, slot));
     }
@@ -125,7 +125,7 @@ impl OpenTails {
     pub(super) fn restore(&mut self, slot: u32, region: Region, hour: i64, block: Vec<u8>) -> bool {
         let Ok(samples) = decode(hour, &block) else { return false };
         let Some(monitor) = self.get_mut(slot).filter(|_| !samples.is_empty()) else { return true };
-        if monitor.tails.iter().any(|strand| strand.region == region && strand.hour == hour) {
+        if monitor.tails.iter().any(|tail| tail.region == region && tail.hour == hour) {
             for sample in samples {
                 self.push(&sample.to_reading(slot, region));
             }
@@ -139,8 +139,8 @@ impl OpenTails {
 
     /// Returns the readings in a monitor's tails.
     pub(super) fn samples(&self, slot: u32) -> BTreeMap<(Region, i64), Vec<BlockReading>> {
-        let strands = self.get(slot).map(|monitor| monitor.tails.as_slice()).unwrap_or_default();
-        strands.iter().map(|strand| ((strand.region, strand.hour), strand.samples())).collect()
+        let tails = self.get(slot).map(|monitor| monitor.tails.as_slice()).unwrap_or_default();
+        tails.iter().map(|tail| ((tail.region, tail.hour), tail.samples())).collect()
     }
 
     /// Returns up to `limit` monitors that are due, with their tails of past hours, if any. A monitor is due
@@ -154,10 +154,10 @@ impl OpenTails {
         let due = self.due.iter().take_while(|(due, _)| *due <= now).take(limit);
         due.filter_map(|(_, slot)| {
             let monitor = self.get(*slot)?;
-            let over = monitor.tails.iter().filter(|strand| strand.hour < now.hour());
-            let hours: Vec<SealedHour> = over
+            let past_tails = monitor.tails.iter().filter(|tail| tail.hour < now.hour());
+            let hours: Vec<SealedHour> = past_tails
                 .take(MAX_SEALED_AT_ONCE)
-                .map(|strand| SealedHour { region: strand.region, hour: strand.hour, bytes: strand.packed() })
+                .map(|tail| SealedHour { region: tail.region, hour: tail.hour, bytes: tail.packed() })
                 .collect();
             Some(Sealing { slot: *slot, monitor: monitor.monitor, hours })
         })
@@ -168,11 +168,13 @@ impl OpenTails {
     pub(super) fn confirm_sealed(&mut self, sealings: &[Sealing], now: Timestamp) {
         for sealing in sealings {
             let Some(monitor) = self.get_mut(sealing.slot) else { continue };
-            monitor.tails.retain(|strand| {
-                let sealed = |other: &SealedHour| {
-                    other.region == strand.region && other.hour == strand.hour && other.bytes == strand.packed()
+            monitor.tails.retain(|tail| {
+                let is_sealed = |sealed_hour: &SealedHour| {
+                    sealed_hour.region == tail.region
+                        && sealed_hour.hour == tail.hour
+                        && sealed_hour.bytes == tail.packed()
                 };
-                !sealing.hours.iter().any(sealed)
+                !sealing.hours.iter().any(is_sealed)
             });
             monitor.tails.shrink_to_fit();
             if sealing.hours.len() == MAX_SEALED_AT_ONCE {
@@ -187,15 +189,15 @@ impl OpenTails {
 
     /// Returns the first slot from `slot` on with open tails.
     pub(super) fn next_open(&self, slot: u32) -> Option<u32> {
-        let open = |strands: &Option<MonitorTails>| strands.as_ref().is_some_and(|it| !it.tails.is_empty());
-        let behind = self.monitors.get(usize::try_from(slot).ok()?..)?.iter().position(open)?;
-        slot.checked_add(u32::try_from(behind).ok()?)
+        let has_open_tails = |tails: &Option<MonitorTails>| tails.as_ref().is_some_and(|it| !it.tails.is_empty());
+        let offset = self.monitors.get(usize::try_from(slot).ok()?..)?.iter().position(has_open_tails)?;
+        slot.checked_add(u32::try_from(offset).ok()?)
     }
 
     /// Returns the packed open tails of a monitor: slot, region, hour and bytes.
     pub(super) fn packed(&self, slot: u32) -> Vec<(u32, Region, i64, Vec<u8>)> {
-        let strands = self.get(slot).map(|monitor| monitor.tails.as_slice()).unwrap_or_default();
-        strands.iter().map(|strand| (slot, strand.region, strand.hour, strand.packed())).collect()
+        let tails = self.get(slot).map(|monitor| monitor.tails.as_slice()).unwrap_or_default();
+        tails.iter().map(|tail| (slot, tail.region, tail.hour, tail.packed())).collect()
     }
 
     fn get(&self, slot: u32) -> Option<&MonitorTails> {
@@ -210,26 +212,26 @@ impl OpenTails {
 impl MonitorTails {
     fn push(&mut self, reading: &Reading) -> bool {
         let hour = reading.due.hour();
-        let found = self.tails.iter().position(|strand| strand.region == reading.region && strand.hour == hour);
-        let at = found.unwrap_or_else(|| {
+        let existing = self.tails.iter().position(|tail| tail.region == reading.region && tail.hour == hour);
+        let index = existing.unwrap_or_else(|| {
             // Earlier hours have most likely received their last reading.
-            for strand in &mut self.tails {
-                if strand.region == reading.region && strand.hour < hour {
-                    strand.pack();
+            for tail in &mut self.tails {
+                if tail.region == reading.region && tail.hour < hour {
+                    tail.pack();
                 }
             }
-            let body = TailData::Open(Box::new(OpenBlock::new(hour)));
+            let data = TailData::Open(Box::new(OpenBlock::new(hour)));
             self.tails.reserve_exact(1);
-            self.tails.push(HourTail { region: reading.region, hour, data: body });
+            self.tails.push(HourTail { region: reading.region, hour, data });
             self.tails.len() - 1
         });
-        self.tails.get_mut(at).is_some_and(|strand| strand.push(&BlockReading::from(reading)))
+        self.tails.get_mut(index).is_some_and(|tail| tail.push(&BlockReading::from(reading)))
     }
 
     /// Sealing time for tails of that hour: the monitor's phase after the hour, at most once an hour.
     fn seal_after(&self, hour: i64) -> i64 {
-        let turn = hour.saturating_add(1).saturating_mul(HOUR).saturating_add(self.phase());
-        turn.max(self.sealed_at.saturating_add(HOUR))
+        let time = hour.saturating_add(1).saturating_mul(HOUR).saturating_add(self.phase());
+        time.max(self.sealed_at.saturating_add(HOUR))
     }
 
     fn last_seal_time(&self, now: Timestamp) -> i64 {

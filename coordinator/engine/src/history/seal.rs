@@ -51,11 +51,11 @@ pub(super) fn slice(
     for sealing in &sealings {
         seal(sealing, read, windows, &mut ops)?;
         if is_fold_hour(sealing.monitor, now) {
-            let day = |hours: i64| (now.hour() - hours).div_euclid(24);
+            let expiry_day = |hours: i64| (now.hour() - hours).div_euclid(24);
             ops.extend([
                 Op::CompactHistory(sealing.monitor, now.hour()),
-                Op::DeleteBlocks(sealing.monitor, day(BLOCK_RETENTION_HOURS)),
-                Op::DeleteHours(sealing.monitor, day(ROLLUP_RETENTION_HOURS)),
+                Op::DeleteBlocks(sealing.monitor, expiry_day(BLOCK_RETENTION_HOURS)),
+                Op::DeleteHours(sealing.monitor, expiry_day(ROLLUP_RETENTION_HOURS)),
             ]);
         }
     }
@@ -73,15 +73,15 @@ fn seal(sealing: &Sealing, read: &dyn StoreRead, windows: &WindowSource, ops: &m
     if sealing.hours.is_empty() {
         return Ok(());
     }
-    // A monitor deleted in the meantime leaves nothing behind.
+    // A monitor that was deleted in the meantime gets no blocks.
     let Some(monitor) = read.monitor(sealing.monitor)? else { return Ok(()) };
     let page = read.page(monitor.value.page)?.map(|page| page.value);
     let account = page.as_ref().map(|page| read.account(page.account)).transpose()?.flatten();
     let hours = || sealing.hours.iter().map(|sealed| sealed.hour);
-    let moment = |hour: i64| Timestamp::from_millis(hour.saturating_mul(HOUR));
-    let first = hours().min().map_or(Timestamp::default(), moment);
-    let end = hours().max().map_or(first, |hour| moment(hour.saturating_add(1)));
-    let mut seal = MonitorSealer {
+    let hour_start = |hour: i64| Timestamp::from_millis(hour.saturating_mul(HOUR));
+    let first = hours().min().map_or(Timestamp::default(), hour_start);
+    let end = hours().max().map_or(first, |hour| hour_start(hour.saturating_add(1)));
+    let mut sealer = MonitorSealer {
         read,
         zone: page.map_or(Tz::UTC, |page| page.timezone),
         plan: account.map_or(Plan::Free, |account| account.value.plan),
@@ -92,10 +92,10 @@ fn seal(sealing: &Sealing, read: &dyn StoreRead, windows: &WindowSource, ops: &m
         ops: Vec::new(),
     };
     for hour in &sealing.hours {
-        seal.seal_hour(hour)?;
+        sealer.seal_hour(hour)?;
     }
-    seal.write_rollups();
-    ops.append(&mut seal.ops);
+    sealer.write_rollups();
+    ops.append(&mut sealer.ops);
     Ok(())
 }
 
@@ -119,8 +119,8 @@ impl MonitorSealer<'_> {
         let stored = self.read.blocks(id, region, hour..hour.saturating_add(1))?;
         let mut samples = stored.first().map(unpack).unwrap_or_default();
         let tail = Block { monitor: id, slot: self.monitor.slot, region, hour, bytes: sealed.bytes.clone() };
-        let fresh = merge_new(&mut samples, unpack(&tail));
-        if fresh.is_empty() {
+        let added = merge_new(&mut samples, unpack(&tail));
+        if added.is_empty() {
             return Ok(());
         }
         if samples.len() > MAX_READINGS {
@@ -129,20 +129,20 @@ impl MonitorSealer<'_> {
         }
         let bytes = if stored.is_empty() { sealed.bytes.clone() } else { pack(hour, &samples) };
         self.ops.push(Op::PutBlock(Block { bytes, ..tail }));
-        self.add_to_rollups(region, hour, &fresh)
+        self.add_to_rollups(region, hour, &added)
     }
 
-    fn add_to_rollups(&mut self, region: Region, hour: i64, fresh: &[BlockReading]) -> Result<()> {
+    fn add_to_rollups(&mut self, region: Region, hour: i64, added: &[BlockReading]) -> Result<()> {
         let (read, id) = (self.read, self.monitor.id);
         let slow_threshold_ms = self.monitor.slow_threshold(region, self.plan);
-        for sample in fresh {
+        for sample in added {
             let excluded = self.windows.contains(sample.due);
             let rules = RollupRules { slow_threshold_ms, excluded };
-            let of_hour = rollup_entry(&mut self.hours, hour, |hours| read.hours(id, hours))?;
-            of_hour.entry(region).or_default().add(sample, rules);
+            let hour_rollups = rollup_entry(&mut self.hours, hour, |hours| read.hours(id, hours))?;
+            hour_rollups.entry(region).or_default().add(sample, rules);
             let Some(day) = day_of(sample.due, self.zone) else { continue };
-            let of_day = rollup_entry(&mut self.days, i64::from(day.to_epoch_days()), |days| read.days(id, days))?;
-            of_day.entry(region).or_default().counts.add(sample, rules);
+            let day_rollups = rollup_entry(&mut self.days, i64::from(day.to_epoch_days()), |days| read.days(id, days))?;
+            day_rollups.entry(region).or_default().counts.add(sample, rules);
         }
         Ok(())
     }

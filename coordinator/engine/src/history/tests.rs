@@ -61,10 +61,10 @@ fn monitor(slot: u32) -> Monitor {
 }
 
 /// A reading of round `n` of [`SLOT`], counted from the start.
-fn reading(region: Region, n: i64, place: u16, word: RoundOutcome, latency_ms: Option<u32>) -> Reading {
+fn reading(region: Region, n: i64, vantage: u16, outcome: RoundOutcome, latency_ms: Option<u32>) -> Reading {
     let round = START / INTERVAL + n;
     let due = Timestamp::from_millis(round * INTERVAL + region.index() as i64 * 40 * SECOND);
-    Reading { slot: SLOT, region, vantage: VantageNo(place), round: round as u64, due, outcome: word, latency_ms }
+    Reading { slot: SLOT, region, vantage: VantageNo(vantage), round: round as u64, due, outcome, latency_ms }
 }
 
 fn passed(region: Region, n: i64) -> Reading {
@@ -72,32 +72,32 @@ fn passed(region: Region, n: i64) -> Reading {
 }
 
 /// A store with monitors, a history over it, and the readings appended so far.
-struct World {
+struct Fixture {
     store: Store,
     history: Arc<History>,
     raw: BTreeMap<(Region, u64), Reading>,
     windows: WindowSource,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
-        Self::over(Store::in_memory().unwrap()).await
+        Self::with_monitors(Store::in_memory().unwrap()).await
     }
 
-    async fn over(store: Store) -> Self {
+    async fn with_monitors(store: Store) -> Self {
         let mut batch = Batch::new();
         batch.write(page()).write(monitor(SLOT)).write(monitor(SLOT + 1));
         store.commit(batch).await.unwrap();
-        Self::of(store)
+        Self::over_existing(store)
     }
 
     /// A history over a store that has its monitors.
-    fn of(store: Store) -> Self {
+    fn over_existing(store: Store) -> Self {
         let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
         Self { store, history, raw: BTreeMap::new(), windows: no_windows() }
     }
 
-    async fn take(&mut self, readings: &[Reading]) {
+    async fn append(&mut self, readings: &[Reading]) {
         let batch = Batch { readings: readings.to_vec(), ..Batch::new() };
         let committed = self.store.commit(batch).await.unwrap();
         self.history.append(readings, committed.readings.unwrap());
@@ -110,11 +110,11 @@ impl World {
         while self.history.upkeep(&self.store, now, &self.windows).await.unwrap() {}
     }
 
-    fn start_again(&mut self) {
+    fn restart(&mut self) {
         self.history = Arc::new(History::rebuild(self.store.reader().as_ref()).unwrap());
     }
 
-    fn question(&self, now: Timestamp) -> FiguresQuery {
+    fn query(&self, now: Timestamp) -> FiguresQuery {
         FiguresQuery {
             monitor: monitor_no(SLOT),
             slot: SLOT,
@@ -125,58 +125,54 @@ impl World {
         }
     }
 
-    fn figures(&self, question: &FiguresQuery) -> MonitorFigures {
-        self.history.figures(self.store.reader().as_ref(), question).unwrap()
+    fn figures(&self, query: &FiguresQuery) -> MonitorFigures {
+        self.history.figures(self.store.reader().as_ref(), query).unwrap()
     }
 
     /// The same figures, computed from raw readings alone.
-    fn naive(&self, question: &FiguresQuery) -> MonitorFigures {
-        let (mut tally, mut seen) = (RoundTally::default(), RegionSet::NONE);
+    fn naive(&self, query: &FiguresQuery) -> MonitorFigures {
+        let (mut tally, mut checked_regions) = (RoundTally::default(), RegionSet::NONE);
         let mut latencies: BTreeMap<Region, RegionLatencies> = BTreeMap::new();
         for reading in self.raw.values() {
-            if reading.due <= question.now - DAY || reading.due > question.now {
+            if reading.due <= query.now - DAY || reading.due > query.now {
                 continue;
             }
-            if reading.due.hour() > (question.now - DAY).hour() {
-                seen.insert(reading.region);
+            if reading.due.hour() > (query.now - DAY).hour() {
+                checked_regions.insert(reading.region);
             }
-            let excluded = question.excluded.as_slice().iter().any(|window| window.contains(reading.due));
-            if question.counted.contains(reading.region) && !excluded {
+            let excluded = query.excluded.as_slice().iter().any(|window| window.contains(reading.due));
+            if query.counted.contains(reading.region) && !excluded {
                 tally.add(reading.outcome);
             }
             if let (RoundOutcome::Passed, Some(latency), true) =
-                (reading.outcome, reading.latency_ms, question.latency.contains(reading.region))
+                (reading.outcome, reading.latency_ms, query.latency.contains(reading.region))
             {
                 latencies.entry(reading.region).or_default().add(reading.vantage, latency);
             }
         }
-        MonitorFigures {
-            uptime_24h: tally.percent(),
-            latency_ms_24h: mean_ms(latencies.values()),
-            checked_regions: seen,
-        }
+        MonitorFigures { uptime_24h: tally.percent(), latency_ms_24h: mean_ms(latencies.values()), checked_regions }
     }
 
     fn check(&self, now: Timestamp) {
-        let question = self.question(now);
-        // Not the cached figures of some moments ago.
-        let figures = figures::compute(&self.history, self.store.reader().as_ref(), &question).unwrap();
-        assert_eq!(figures, self.naive(&question), "at {now}");
+        let query = self.query(now);
+        // Computed again, not read from the cache.
+        let figures = figures::compute(&self.history, self.store.reader().as_ref(), &query).unwrap();
+        assert_eq!(figures, self.naive(&query), "at {now}");
     }
 }
 
 #[tokio::test]
-async fn what_is_sealed_reads_back_and_the_journal_is_trimmed_behind_the_checkpoint() {
-    let mut world = World::new().await;
+async fn sealed_readings_read_back_and_the_journal_is_trimmed_up_to_the_checkpoint() {
+    let mut fixture = Fixture::new().await;
     let rounds: Vec<Reading> = (0..300).map(|n| passed(Region::Europe, n)).collect();
     for hour in rounds.chunks(12) {
-        world.take(hour).await;
-        world.upkeep(hour.last().unwrap().due).await;
+        fixture.append(hour).await;
+        fixture.upkeep(hour.last().unwrap().due).await;
     }
     let now = rounds.last().unwrap().due + 2 * HOUR;
-    world.upkeep(now).await;
+    fixture.upkeep(now).await;
 
-    let read = world.store.reader();
+    let read = fixture.store.reader();
     let hours = at(0).hour()..now.hour();
     assert!(read.blocks(monitor_no(SLOT), Region::Europe, hours.clone()).unwrap().len() >= 25);
     let folded: u32 = read
@@ -186,57 +182,57 @@ async fn what_is_sealed_reads_back_and_the_journal_is_trimmed_behind_the_checkpo
         .map(|rollup| unpack_rollup::<HourRollups>(rollup)[&Region::Europe].counts.passed)
         .sum();
     assert_eq!(folded, 300);
-    assert_eq!(world.history.open_hours(SLOT).len(), 0);
+    assert_eq!(fixture.history.open_hours(SLOT).len(), 0);
     assert_eq!(read.readings_after(0, 10).unwrap(), []);
     assert_eq!(read.checkpoints(0, 9).unwrap(), []);
 
-    let all = world.history.readings(read.as_ref(), (SLOT, monitor_no(SLOT)), Region::Europe, at(-DAY), now).unwrap();
+    let all = fixture.history.readings(read.as_ref(), (SLOT, monitor_no(SLOT)), Region::Europe, at(-DAY), now).unwrap();
     assert_eq!(all, rounds.iter().map(BlockReading::from).collect::<Vec<_>>());
-    world.check(now);
-    world.check(now - 7 * HOUR - 123);
+    fixture.check(now);
+    fixture.check(now - 7 * HOUR - 123);
 }
 
 #[tokio::test]
-async fn days_are_the_pages() {
-    let mut world = World::new().await;
+async fn days_follow_the_time_zone_of_the_page() {
+    let mut fixture = Fixture::new().await;
     let rounds: Vec<Reading> = (0..288).map(|n| passed(Region::Europe, n)).collect();
-    world.take(&rounds).await;
-    world.upkeep(at(2 * DAY)).await;
+    fixture.append(&rounds).await;
+    fixture.upkeep(at(2 * DAY)).await;
     let zone = page().timezone;
     let mut expected: BTreeMap<i64, u32> = BTreeMap::new();
     for reading in &rounds {
         let day = parallax_core::rollup::day_of(reading.due, zone).unwrap();
         *expected.entry(i64::from(day.to_epoch_days())).or_default() += 1;
     }
-    let days = world.history.days(world.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
+    let days = fixture.history.days(fixture.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
     assert_eq!(expected.len(), 2);
     assert_eq!(
-        days.iter().map(|(day, of)| (*day, of[&Region::Europe].counts.passed)).collect::<BTreeMap<_, _>>(),
+        days.iter().map(|(day, rollups)| (*day, rollups[&Region::Europe].counts.passed)).collect::<BTreeMap<_, _>>(),
         expected
     );
 }
 
 #[tokio::test]
-async fn a_reading_that_comes_after_the_seal_joins_its_block_and_is_folded_in_once() {
-    let mut world = World::new().await;
-    let (late, punctual): (Vec<Reading>, Vec<Reading>) =
+async fn a_late_reading_joins_its_sealed_block_and_counts_once() {
+    let mut fixture = Fixture::new().await;
+    let (late_readings, punctual_readings): (Vec<Reading>, Vec<Reading>) =
         (0..24).map(|n| passed(Region::Europe, n)).partition(|reading| reading.round % 5 == 0);
-    world.take(&punctual).await;
-    world.upkeep(at(4 * HOUR)).await;
-    world.take(&late).await;
-    world.check(at(4 * HOUR));
-    world.upkeep(at(6 * HOUR)).await;
+    fixture.append(&punctual_readings).await;
+    fixture.upkeep(at(4 * HOUR)).await;
+    fixture.append(&late_readings).await;
+    fixture.check(at(4 * HOUR));
+    fixture.upkeep(at(6 * HOUR)).await;
     // A second reading for rounds that are sealed changes nothing.
-    let again: Vec<Reading> = punctual
+    let repeated_readings: Vec<Reading> = punctual_readings
         .iter()
         .map(|reading| Reading { outcome: RoundOutcome::Failed, latency_ms: None, ..*reading })
         .collect();
-    world.take(&again).await;
-    world.check(at(6 * HOUR));
-    world.upkeep(at(8 * HOUR)).await;
-    world.check(at(8 * HOUR));
-    let days = world.history.days(world.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
-    let counts: Vec<_> = days.values().map(|of| of[&Region::Europe].counts).collect();
+    fixture.append(&repeated_readings).await;
+    fixture.check(at(6 * HOUR));
+    fixture.upkeep(at(8 * HOUR)).await;
+    fixture.check(at(8 * HOUR));
+    let days = fixture.history.days(fixture.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
+    let counts: Vec<_> = days.values().map(|rollups| rollups[&Region::Europe].counts).collect();
     assert_eq!(
         counts.iter().map(|counts| (counts.passed, counts.failed)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)),
         (24, 0)
@@ -244,80 +240,80 @@ async fn a_reading_that_comes_after_the_seal_joins_its_block_and_is_folded_in_on
 }
 
 #[tokio::test]
-async fn windows_are_left_out_of_figures_and_roll_ups() {
-    let mut world = World::new().await;
+async fn maintenance_windows_are_excluded_from_figures_and_roll_ups() {
+    let mut fixture = Fixture::new().await;
     let window = TimeSpan { from: at(HOUR), to: at(HOUR + 17 * MINUTE) };
-    world.windows = Arc::new(move |_, _, _| [window].into_iter().collect());
+    fixture.windows = Arc::new(move |_, _, _| [window].into_iter().collect());
     let rounds: Vec<Reading> = (0..60)
         .map(|n| {
             let down = window.contains(passed(Region::Europe, n).due);
             if down { reading(Region::Europe, n, 1, RoundOutcome::Failed, None) } else { passed(Region::Europe, n) }
         })
         .collect();
-    world.take(&rounds).await;
-    let question = FiguresQuery { excluded: [window].into_iter().collect(), ..world.question(at(12 * HOUR)) };
-    assert_eq!(world.figures(&question).uptime_24h, Some(100.0));
-    world.upkeep(at(12 * HOUR)).await;
-    let question = FiguresQuery { now: at(13 * HOUR), ..question };
-    assert_eq!(world.figures(&question).uptime_24h, Some(100.0));
+    fixture.append(&rounds).await;
+    let query = FiguresQuery { excluded: [window].into_iter().collect(), ..fixture.query(at(12 * HOUR)) };
+    assert_eq!(fixture.figures(&query).uptime_24h, Some(100.0));
+    fixture.upkeep(at(12 * HOUR)).await;
+    let query = FiguresQuery { now: at(13 * HOUR), ..query };
+    assert_eq!(fixture.figures(&query).uptime_24h, Some(100.0));
     // The window is deleted: rounds that were left out of the fold count again.
-    world.windows = no_windows();
-    world.check(at(13 * HOUR));
-    let days = world.history.days(world.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
-    let counts: Vec<_> = days.values().map(|of| of[&Region::Europe].counts).collect();
+    fixture.windows = no_windows();
+    fixture.check(at(13 * HOUR));
+    let days = fixture.history.days(fixture.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
+    let counts: Vec<_> = days.values().map(|rollups| rollups[&Region::Europe].counts).collect();
     assert_eq!(counts.iter().map(|counts| counts.failed).sum::<u32>(), 0);
     assert!(counts.iter().map(|counts| counts.excluded).sum::<u32>() >= 3);
 }
 
 #[tokio::test]
 async fn a_deleted_monitor_leaves_nothing_behind() {
-    let mut world = World::new().await;
-    world.take(&[passed(Region::Europe, 0)]).await;
+    let mut fixture = Fixture::new().await;
+    fixture.append(&[passed(Region::Europe, 0)]).await;
     let mut batch = Batch::new();
     batch.write(Op::DeleteMonitor(monitor_no(SLOT)));
-    world.store.commit(batch).await.unwrap();
-    world.history.remove(SLOT);
-    assert_eq!(world.history.append(&[passed(Region::Europe, 1)], 2), 1);
-    world.upkeep(at(2 * HOUR)).await;
-    assert_eq!(world.store.reader().blocks(monitor_no(SLOT), Region::Europe, 0..i64::MAX).unwrap(), []);
-    world.start_again();
-    assert_eq!(world.history.open_hours(SLOT).len(), 0);
+    fixture.store.commit(batch).await.unwrap();
+    fixture.history.remove(SLOT);
+    assert_eq!(fixture.history.append(&[passed(Region::Europe, 1)], 2), 1);
+    fixture.upkeep(at(2 * HOUR)).await;
+    assert_eq!(fixture.store.reader().blocks(monitor_no(SLOT), Region::Europe, 0..i64::MAX).unwrap(), []);
+    fixture.restart();
+    assert_eq!(fixture.history.open_hours(SLOT).len(), 0);
 }
 
 #[tokio::test]
-async fn an_answer_is_given_again_for_some_seconds_and_only_to_the_same_question() {
-    let mut world = World::new().await;
-    world.take(&[passed(Region::Europe, 0)]).await;
-    let question = world.question(at(MINUTE));
-    let before = world.figures(&question);
-    world.take(&[reading(Region::Asia, -1, 1, RoundOutcome::Failed, None)]).await;
-    let soon = FiguresQuery { now: at(MINUTE + 4 * SECOND), ..question.clone() };
-    assert_eq!(world.figures(&soon), before);
+async fn figures_are_cached_for_some_seconds_and_only_for_the_same_query() {
+    let mut fixture = Fixture::new().await;
+    fixture.append(&[passed(Region::Europe, 0)]).await;
+    let query = fixture.query(at(MINUTE));
+    let before = fixture.figures(&query);
+    fixture.append(&[reading(Region::Asia, -1, 1, RoundOutcome::Failed, None)]).await;
+    let soon = FiguresQuery { now: at(MINUTE + 4 * SECOND), ..query.clone() };
+    assert_eq!(fixture.figures(&soon), before);
     let other = FiguresQuery { counted: RegionSet::ALL, ..soon };
-    assert_eq!(world.figures(&other).uptime_24h, Some(50.0));
-    let later = FiguresQuery { now: at(MINUTE + 20 * SECOND), ..question };
-    assert_eq!(world.figures(&later), world.naive(&later));
+    assert_eq!(fixture.figures(&other).uptime_24h, Some(50.0));
+    let later = FiguresQuery { now: at(MINUTE + 20 * SECOND), ..query };
+    assert_eq!(fixture.figures(&later), fixture.naive(&later));
 }
 
 /// A step of a scenario: readings that arrive now (some late, some duplicates), upkeep, or a restart.
 #[derive(Debug, Clone)]
 enum Step {
-    Readings { minutes: i64, back: Vec<(usize, i64, u16, u8, u32)> },
+    Readings { minutes: i64, samples: Vec<(usize, i64, u16, u8, u32)> },
     Upkeep,
-    StartAgain,
+    Restart,
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
     let round = (0_usize..3, prop_oneof![6 => 0_i64..6, 1 => 0_i64..90], 0_u16..4, 0_u8..12, 1_u32..400);
     prop_oneof![
         6 => (5_i64..200, proptest::collection::vec(round, 1..25))
-            .prop_map(|(minutes, back)| Step::Readings { minutes, back }),
+            .prop_map(|(minutes, samples)| Step::Readings { minutes, samples }),
         3 => Just(Step::Upkeep),
-        1 => Just(Step::StartAgain),
+        1 => Just(Step::Restart),
     ]
 }
 
-fn word_of(n: u8) -> RoundOutcome {
+fn outcome_of(n: u8) -> RoundOutcome {
     match n {
         0 => RoundOutcome::Failed,
         1 => RoundOutcome::Disputed,
@@ -331,45 +327,46 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn figures_are_those_of_a_naive_count(steps in proptest::collection::vec(any_step(), 1..60)) {
+    fn figures_equal_those_of_a_naive_count(steps in proptest::collection::vec(any_step(), 1..60)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let mut world = World::new().await;
+            let mut fixture = Fixture::new().await;
             let mut minutes = 0;
             for step in steps {
                 match step {
-                    Step::Readings { minutes: more, back } => {
-                        minutes += more;
+                    Step::Readings { minutes: elapsed, samples } => {
+                        minutes += elapsed;
                         let newest = minutes * MINUTE / INTERVAL;
                         let regions = [Region::Europe, Region::Asia, Region::Africa];
-                        let readings: Vec<Reading> = back
+                        let readings: Vec<Reading> = samples
                             .into_iter()
-                            .map(|(region, back, place, word, latency)| {
-                                let word = word_of(word);
-                                let latency = matches!(word, RoundOutcome::Passed | RoundOutcome::Disputed).then_some(latency);
-                                reading(regions[region], newest - back, place, word, latency)
+                            .map(|(region, rounds_back, vantage, outcome, latency)| {
+                                let outcome = outcome_of(outcome);
+                                let has_latency = matches!(outcome, RoundOutcome::Passed | RoundOutcome::Disputed);
+                                let latency = has_latency.then_some(latency);
+                                reading(regions[region], newest - rounds_back, vantage, outcome, latency)
                             })
                             .collect();
-                        world.take(&readings).await;
+                        fixture.append(&readings).await;
                     }
-                    Step::Upkeep => world.upkeep(at(minutes * MINUTE)).await,
-                    Step::StartAgain => {
-                        let question = world.question(at(minutes * MINUTE));
-                        let before = world.history.open_hours(SLOT);
-                        world.start_again();
+                    Step::Upkeep => fixture.upkeep(at(minutes * MINUTE)).await,
+                    Step::Restart => {
+                        let query = fixture.query(at(minutes * MINUTE));
+                        let before = fixture.history.open_hours(SLOT);
+                        fixture.restart();
                         // Sealed readings may be in tails again; none is missing.
-                        let after = world.history.open_hours(SLOT);
+                        let after = fixture.history.open_hours(SLOT);
                         for (hour, samples) in before {
-                            let kept: BTreeSet<u64> = after[&hour].iter().map(|sample| sample.round).collect();
-                            assert!(samples.iter().all(|sample| kept.contains(&sample.round)));
+                            let rounds: BTreeSet<u64> = after[&hour].iter().map(|sample| sample.round).collect();
+                            assert!(samples.iter().all(|sample| rounds.contains(&sample.round)));
                         }
-                        assert_eq!(world.figures(&question), world.naive(&question));
+                        assert_eq!(fixture.figures(&query), fixture.naive(&query));
                     }
                 }
-                world.check(at(minutes * MINUTE));
+                fixture.check(at(minutes * MINUTE));
             }
             for hours in [1, 5, 23, 24, 25] {
-                world.check(at(minutes * MINUTE + hours * HOUR + 77_777));
+                fixture.check(at(minutes * MINUTE + hours * HOUR + 77_777));
             }
         });
     }

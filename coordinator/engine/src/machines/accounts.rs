@@ -18,14 +18,14 @@ impl ScheduledAccounts {
     }
 
     /// Counts a monitor that left one account's schedule, or joined another's, or both.
-    pub(super) fn recount(&mut self, left: Option<AccountId>, reached: Option<AccountId>) {
-        if left == reached {
+    pub(super) fn recount(&mut self, from: Option<AccountId>, to: Option<AccountId>) {
+        if from == to {
             return;
         }
-        if let Some(account) = reached {
+        if let Some(account) = to {
             *self.0.entry(account).or_default() += 1;
         }
-        let Some(account) = left else { return };
+        let Some(account) = from else { return };
         if let Some(count) = self.0.get_mut(&account) {
             *count = count.saturating_sub(1);
             if *count == 0 {
@@ -43,9 +43,9 @@ impl Machines {
 
     /// Returns the target of the monitor with that slot.
     pub(crate) fn quarantine_target_of_slot(&self, slot: u32) -> Option<CheckTarget> {
-        let kept = self.get(slot)?;
-        let account = kept.machine.settings().account;
-        Some(CheckTarget { host: kept.host, account, accounts: self.accounts.len() })
+        let entry = self.get(slot)?;
+        let account = entry.machine.settings().account;
+        Some(CheckTarget { host: entry.host, account, accounts: self.accounts.len() })
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     fn an_account_counts_while_it_has_a_monitor_in_the_schedule() {
         let [one, other] = [1, 2].map(AccountId::from_u128);
         let mut accounts = ScheduledAccounts::default();
-        for (left, reached, len) in [
+        for (from, to, len) in [
             (None, Some(one), 1),
             (None, Some(one), 1),
             (Some(one), Some(one), 1),
@@ -66,8 +66,8 @@ mod tests {
             (None, None, 1),
             (Some(other), None, 0),
         ] {
-            accounts.recount(left, reached);
-            assert_eq!(accounts.len(), len, "{left:?} {reached:?}");
+            accounts.recount(from, to);
+            assert_eq!(accounts.len(), len, "{from:?} {to:?}");
         }
     }
 }

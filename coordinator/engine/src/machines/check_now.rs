@@ -28,16 +28,16 @@ pub(crate) struct CheckNowTarget {
 impl Machines {
     /// Returns the monitor's check, page and status.
     pub(crate) fn check_page_status(&self, slot: u32) -> Option<(&Check, PageId, MonitorStatus)> {
-        self.get(slot).map(|kept| (kept.check.as_ref(), kept.page, kept.machine.status()))
+        self.get(slot).map(|entry| (entry.check.as_ref(), entry.page, entry.machine.status()))
     }
 
-    /// Returns what a check-now request is to check, and from where.
+    /// Returns the target of a check-now request: the check, its revision and the regions.
     pub(crate) fn check_now_target(&self, monitor: MonitorId, mesh: &Mesh) -> Option<CheckNowTarget> {
         let slot = *self.slots.get(&monitor)?;
-        let kept = self.get(slot)?;
-        let watch = kept.machine.settings();
-        let regions = regions_in_use(watch.kind, watch.pinned, mesh);
-        let (account, revision) = (watch.account, watch.revision);
-        Some(CheckNowTarget { slot, account, revision, check: Arc::clone(&kept.check), regions })
+        let entry = self.get(slot)?;
+        let settings = entry.machine.settings();
+        let regions = regions_in_use(settings.kind, settings.pinned, mesh);
+        let (account, revision) = (settings.account, settings.revision);
+        Some(CheckNowTarget { slot, account, revision, check: Arc::clone(&entry.check), regions })
     }
 }

@@ -16,13 +16,16 @@ pub(super) fn reading(
     slot: u32,
     finished: &FinishedRound,
     spread: u64,
-    watch: &EffectiveSettings,
+    settings: &EffectiveSettings,
     mesh: &Mesh,
 ) -> Reading {
-    let regions =
-        if watch.kind.is_regional() { regions_in_use(watch.kind, watch.pinned, mesh) } else { RegionSet::NONE };
-    let offset = assign::offset_ms(spread, watch.interval_ms, regions, finished.region);
-    let due = Timestamp::from_millis(assign::due_ms(offset, watch.interval_ms, finished.round));
+    let regions = if settings.kind.is_regional() {
+        regions_in_use(settings.kind, settings.pinned, mesh)
+    } else {
+        RegionSet::NONE
+    };
+    let offset = assign::offset_ms(spread, settings.interval_ms, regions, finished.region);
+    let due = Timestamp::from_millis(assign::due_ms(offset, settings.interval_ms, finished.round));
     Reading {
         slot,
         region: finished.region,

@@ -21,7 +21,7 @@ use parallax_runtime::clock::Clock;
 use parallax_store::{Batch, Expect, Presence, Store, StoreError, StoreRead, VersionedValue};
 use tokio::sync::watch;
 
-/// Maximum time between two looks at the clock, since it may jump.
+/// Maximum time between two checks of the clock, since it may be stepped.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// Delay after a failure.
 const RETRY: Duration = Duration::from_secs(1);
@@ -53,9 +53,9 @@ impl Scheduler {
     /// # Errors
     /// If the store can't be read.
     pub async fn start(store: Store) -> Result<Self, StoreError> {
-        let mut calendar = Self { store, cursor: 0, due: BTreeSet::new(), due_by_item: BTreeMap::new() };
-        calendar.rebuild().await?;
-        Ok(calendar)
+        let mut scheduler = Self { store, cursor: 0, due: BTreeSet::new(), due_by_item: BTreeMap::new() };
+        scheduler.rebuild().await?;
+        Ok(scheduler)
     }
 
     /// Creates the scheduler and applies what was due by `now`: windows begin and end before results are
@@ -64,23 +64,23 @@ impl Scheduler {
     /// # Errors
     /// If the store can't be read.
     pub async fn start_caught_up(store: Store, now: Timestamp) -> Result<Self, StoreError> {
-        let mut calendar = Self::start(store).await?;
-        if let Err(error) = calendar.run_due(now).await {
+        let mut scheduler = Self::start(store).await?;
+        if let Err(error) = scheduler.run_due(now).await {
             error.log_retry("failed to apply scheduled transitions");
         }
-        Ok(calendar)
+        Ok(scheduler)
     }
 
     /// Runs the scheduler for the life of the process: `caught_up` if given, else a new one read from the
     /// store.
     pub async fn run_from(caught_up: Option<Self>, store: Store, clock: Clock) {
         let mut started = caught_up;
-        let calendar = loop {
-            if let Some(calendar) = started {
-                break calendar;
+        let scheduler = loop {
+            if let Some(scheduler) = started {
+                break scheduler;
             }
             match Self::start(store.clone()).await {
-                Ok(calendar) => started = Some(calendar),
+                Ok(scheduler) => started = Some(scheduler),
                 Err(StoreError::Closed) => return,
                 Err(error) => {
                     error.log_retry("failed to read open incidents and series for the scheduler");
@@ -88,7 +88,7 @@ impl Scheduler {
                 }
             }
         };
-        calendar.run(clock).await;
+        scheduler.run(clock).await;
     }
 
     /// Runs for the life of the process.
@@ -142,11 +142,11 @@ impl Scheduler {
 
     /// Applies what is due of one entry.
     async fn apply(&mut self, entry: ScheduledItem, now: Timestamp) -> Result<(), StoreError> {
-        let done = match entry {
+        let result = match entry {
             ScheduledItem::Incident(id) => self.advance_incident(id, now).await,
             ScheduledItem::Series(id) => self.plan_window(id, now).await,
         };
-        match done {
+        match result {
             Ok(()) => Ok(()),
             // The record was changed concurrently: schedule it again by its present state.
             Err(StoreError::Conflict(_)) => self.reschedule(entry),
@@ -178,14 +178,14 @@ impl Scheduler {
             self.unschedule(entry);
             return Ok(());
         };
-        if let Some(news) = incident.apply_due(now) {
-            let notify = incident.notify || matches!(news, IncidentChange::OwnerReminder(_));
-            let told = IncidentEvent { incident: id, change: news, update: None, notify };
+        if let Some(change) = incident.apply_due(now) {
+            let notify = incident.notify || matches!(change, IncidentChange::OwnerReminder(_));
+            let incident_event = IncidentEvent { incident: id, change, update: None, notify };
             let mut batch = Batch::new();
             batch.expect(Expect::Incident(id, Presence::At(revision))).write(incident.clone());
-            batch.event(event(now, incident.page, told));
+            batch.event(event(now, incident.page, incident_event));
             self.store.commit(batch).await?;
-            tracing::info!(incident = %id, ?news, "incident updated by the scheduler");
+            tracing::info!(incident = %id, ?change, "incident updated by the scheduler");
         }
         self.set_due(entry, incident.page, incident.next_due());
         Ok(())
@@ -203,21 +203,21 @@ impl Scheduler {
             self.postpone(entry, now);
             return Ok(());
         }
-        let names =
+        let ids =
             WindowIds { incident: IncidentId::new(now, rand::random()), update: UpdateId::new(now, rand::random()) };
-        let before = series.next_index;
-        let window = series.plan(now, names);
-        if series.next_index != before {
+        let index_before = series.next_index;
+        let window = series.plan(now, ids);
+        if series.next_index != index_before {
             let mut batch = Batch::new();
             batch.expect(Expect::Series(id, Presence::At(revision))).write(series.clone());
             if let Some(window) = &window {
-                let told = IncidentEvent {
+                let incident_event = IncidentEvent {
                     incident: window.id,
                     change: IncidentChange::Scheduled,
-                    update: Some(names.update),
+                    update: Some(ids.update),
                     notify: window.notify,
                 };
-                batch.write(window.clone()).event(event(now, series.page, told));
+                batch.write(window.clone()).event(event(now, series.page, incident_event));
             }
             self.store.commit(batch).await?;
         }
@@ -260,7 +260,9 @@ impl Scheduler {
             let last = last.seq;
             for recorded in events {
                 match (recorded.event.kind, recorded.event.page) {
-                    (EventKind::Incident(told), _) => self.reschedule(ScheduledItem::Incident(told.incident))?,
+                    (EventKind::Incident(incident_event), _) => {
+                        self.reschedule(ScheduledItem::Incident(incident_event.incident))?
+                    }
                     (EventKind::PageEdited(EditKind::Deleted), Some(page)) => self.unschedule_page(page),
                     (
                         EventKind::StatusChanged(_)
@@ -326,11 +328,11 @@ impl Scheduler {
 
     fn unschedule_page(&mut self, page: PageId) {
         let on_page: Vec<ScheduledItem> =
-            self.due_by_item.iter().filter(|(_, (its, _))| *its == page).map(|(entry, _)| *entry).collect();
+            self.due_by_item.iter().filter(|(_, (item_page, _))| *item_page == page).map(|(entry, _)| *entry).collect();
         on_page.into_iter().for_each(|entry| self.unschedule(entry));
     }
 }
 
-fn event(now: Timestamp, page: PageId, told: IncidentEvent) -> Event {
-    Event { at: now, page: Some(page), monitor: None, kind: EventKind::Incident(told) }
+fn event(now: Timestamp, page: PageId, incident_event: IncidentEvent) -> Event {
+    Event { at: now, page: Some(page), monitor: None, kind: EventKind::Incident(incident_event) }
 }

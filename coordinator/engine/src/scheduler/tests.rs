@@ -23,15 +23,15 @@ async fn put(store: &Store, op: impl Into<Op>) {
 }
 
 /// Announcements so far: time, incident, change.
-fn told(store: &Store) -> Vec<(Timestamp, IncidentChange, bool)> {
+fn announcements(store: &Store) -> Vec<(Timestamp, IncidentChange, bool)> {
     let events = store.reader().events_after(0, 999).unwrap();
-    let told = |event: &Event| match event.kind {
-        EventKind::Incident(told) if told.change != IncidentChange::Changed => {
-            Some((event.at, told.change, told.notify))
+    let announcement = |event: &Event| match event.kind {
+        EventKind::Incident(incident_event) if incident_event.change != IncidentChange::Changed => {
+            Some((event.at, incident_event.change, incident_event.notify))
         }
         _ => None,
     };
-    events.iter().filter_map(|recorded| told(&recorded.event)).collect()
+    events.iter().filter_map(|recorded| announcement(&recorded.event)).collect()
 }
 
 fn planned() -> Incident {
@@ -40,15 +40,15 @@ fn planned() -> Incident {
 }
 
 #[tokio::test]
-async fn a_window_reminds_starts_and_ends_each_at_its_moment() {
+async fn a_window_reminds_starts_and_ends_at_its_due_times() {
     let store = store().await;
     put(&store, planned()).await;
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
     for now in [HOUR - 1, HOUR, 2 * HOUR - 1, 2 * HOUR, 3 * HOUR - 1, 3 * HOUR, 9 * HOUR] {
-        calendar.run_due(at(now)).await.unwrap();
+        scheduler.run_due(at(now)).await.unwrap();
     }
     assert_eq!(
-        told(&store),
+        announcements(&store),
         [
             (at(HOUR), IncidentChange::Reminder(HOUR), true),
             (at(2 * HOUR), IncidentChange::Started, true),
@@ -57,11 +57,11 @@ async fn a_window_reminds_starts_and_ends_each_at_its_moment() {
     );
     let ended = store.reader().incident(planned().id).unwrap().unwrap().value;
     assert_eq!((ended.status, ended.resolved_at), (IncidentStatus::Completed, Some(at(3 * HOUR))));
-    assert!(calendar.due.is_empty());
+    assert!(scheduler.due.is_empty());
 }
 
 #[tokio::test]
-async fn what_fell_due_while_nobody_was_there_is_done_at_the_next_start_and_told_once() {
+async fn transitions_missed_while_down_are_applied_once_at_the_next_start() {
     let store = store().await;
     put(&store, planned()).await;
     put(&store, Incident { notify: false, ..Incident { id: IncidentId::from_u128(2), ..planned() } }).await;
@@ -69,7 +69,7 @@ async fn what_fell_due_while_nobody_was_there_is_done_at_the_next_start_and_told
         Scheduler::start(store.clone()).await.unwrap().run_due(at(90 * HOUR)).await.unwrap();
     }
     assert_eq!(
-        told(&store),
+        announcements(&store),
         [(at(90 * HOUR), IncidentChange::Completed, true), (at(90 * HOUR), IncidentChange::Completed, false)]
     );
     let ended = store.reader().incident(planned().id).unwrap().unwrap().value;
@@ -77,38 +77,38 @@ async fn what_fell_due_while_nobody_was_there_is_done_at_the_next_start_and_told
 }
 
 #[tokio::test]
-async fn the_journal_tells_what_is_new_moved_or_gone() {
+async fn new_moved_and_deleted_incidents_are_read_from_the_journal() {
     let store = store().await;
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
     let write = async |op: Op| {
         let mut batch = Batch::new();
-        let told =
+        let incident_event =
             IncidentEvent { incident: planned().id, change: IncidentChange::Changed, update: None, notify: false };
-        batch.write(op).event(event(at(0), page_id(1), told));
+        batch.write(op).event(event(at(0), page_id(1), incident_event));
         store.commit(batch).await.unwrap();
     };
     write(planned().into()).await;
-    calendar.run_due(at(0)).await.unwrap();
-    assert_eq!(calendar.due.first().map(|(due, _)| *due), Some(at(HOUR)));
+    scheduler.run_due(at(0)).await.unwrap();
+    assert_eq!(scheduler.due.first().map(|(due, _)| *due), Some(at(HOUR)));
     write(Incident { remind: vec![], started_at: at(5 * HOUR), ends_at: Some(at(6 * HOUR)), ..planned() }.into()).await;
-    calendar.run_due(at(2 * HOUR)).await.unwrap();
-    assert_eq!(calendar.due.first().map(|(due, _)| *due), Some(at(5 * HOUR)));
+    scheduler.run_due(at(2 * HOUR)).await.unwrap();
+    assert_eq!(scheduler.due.first().map(|(due, _)| *due), Some(at(5 * HOUR)));
     write(Op::DeleteIncident(planned().id)).await;
-    calendar.run_due(at(9 * HOUR)).await.unwrap();
-    assert_eq!((calendar.due.len(), told(&store).len()), (0, 0));
+    scheduler.run_due(at(9 * HOUR)).await.unwrap();
+    assert_eq!((scheduler.due.len(), announcements(&store).len()), (0, 0));
 }
 
 #[tokio::test]
-async fn a_change_that_the_journal_has_not_told_of_yet_is_not_written_over() {
+async fn a_change_not_yet_read_from_the_journal_is_not_overwritten() {
     let store = store().await;
     put(&store, planned()).await;
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
     put(
         &store,
         Incident { title: "Moved".to_owned(), started_at: at(5 * HOUR), ends_at: Some(at(6 * HOUR)), ..planned() },
     )
     .await;
-    calendar.run_due(at(5 * HOUR)).await.unwrap();
+    scheduler.run_due(at(5 * HOUR)).await.unwrap();
     let window = store.reader().incident(planned().id).unwrap().unwrap().value;
     assert_eq!((window.title.as_str(), window.has_begun), ("Moved", true));
 }
@@ -118,29 +118,29 @@ async fn the_owner_is_reminded_of_a_silent_incident() {
     let store = store().await;
     let remind = vec![ReminderInterval::parse("15m").unwrap()];
     put(&store, Incident { remind, created_at: at(0), notify: false, ..incident(1, 1, 0, true) }).await;
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
-    calendar.run_due(at(HOUR)).await.unwrap();
-    calendar.run_due(at(2 * HOUR)).await.unwrap();
-    assert_eq!(told(&store), [(at(HOUR), IncidentChange::OwnerReminder(15 * MINUTE), true)]);
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
+    scheduler.run_due(at(HOUR)).await.unwrap();
+    scheduler.run_due(at(2 * HOUR)).await.unwrap();
+    assert_eq!(announcements(&store), [(at(HOUR), IncidentChange::OwnerReminder(15 * MINUTE), true)]);
 }
 
 #[tokio::test]
-async fn a_series_plans_its_next_window_a_week_before_and_skips_what_is_past() {
+async fn a_series_plans_its_next_window_a_week_before_and_skips_past_windows() {
     let store = store().await;
     let monthly = Series { length: HOUR, ..series(1, 1, None) };
     put(&store, monthly.clone()).await;
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
     let second = monthly.recurrence.nth(1).unwrap();
-    calendar.run_due(second - 7 * DAY - 1).await.unwrap();
-    assert_eq!(told(&store), []);
-    calendar.run_due(second - 7 * DAY).await.unwrap();
-    assert_eq!(told(&store), [(second - 7 * DAY, IncidentChange::Scheduled, true)]);
+    scheduler.run_due(second - 7 * DAY - 1).await.unwrap();
+    assert_eq!(announcements(&store), []);
+    scheduler.run_due(second - 7 * DAY).await.unwrap();
+    assert_eq!(announcements(&store), [(second - 7 * DAY, IncidentChange::Scheduled, true)]);
     let planned = store.reader().incidents_of(page_id(1), true, None, 9).unwrap();
     assert_eq!((planned.len(), planned[0].value.started_at), (1, second));
     // After a long absence, windows wholly in the past are not planned.
     let fifth = monthly.recurrence.nth(4).unwrap();
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
-    calendar.run_due(fifth - DAY).await.unwrap();
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
+    scheduler.run_due(fifth - DAY).await.unwrap();
     let starts: Vec<Timestamp> = store
         .reader()
         .incidents_of(page_id(1), false, None, 9)
@@ -156,51 +156,47 @@ async fn a_deleted_page_leaves_nothing_due() {
     let store = store().await;
     put(&store, planned()).await;
     put(&store, series(1, 1, None)).await;
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
-    assert_eq!(calendar.due.len(), 2);
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
+    assert_eq!(scheduler.due.len(), 2);
     let mut batch = Batch::new();
-    let what = EventKind::PageEdited(EditKind::Deleted);
-    batch.write(Op::DeletePage(page_id(1))).event(Event {
-        at: at(0),
-        page: Some(page_id(1)),
-        monitor: None,
-        kind: what,
-    });
+    let kind = EventKind::PageEdited(EditKind::Deleted);
+    batch.write(Op::DeletePage(page_id(1))).event(Event { at: at(0), page: Some(page_id(1)), monitor: None, kind });
     store.commit(batch).await.unwrap();
-    calendar.run_due(at(0)).await.unwrap();
-    assert!(calendar.due.is_empty() && calendar.due_by_item.is_empty());
+    scheduler.run_due(at(0)).await.unwrap();
+    assert!(scheduler.due.is_empty() && scheduler.due_by_item.is_empty());
 }
 
 #[tokio::test]
-async fn a_journal_that_was_trimmed_before_it_was_read_makes_the_calendar_look_at_everything() {
+async fn a_journal_trimmed_before_it_was_read_makes_the_scheduler_rebuild() {
     let store = store().await;
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
     let mut batch = Batch::new();
-    let told = IncidentEvent { incident: planned().id, change: IncidentChange::Changed, update: None, notify: false };
-    batch.write(planned()).event(event(at(0), page_id(1), told));
+    let incident_event =
+        IncidentEvent { incident: planned().id, change: IncidentChange::Changed, update: None, notify: false };
+    batch.write(planned()).event(event(at(0), page_id(1), incident_event));
     store.commit(batch).await.unwrap();
     put(&store, Op::TrimEvents(u64::MAX)).await;
-    calendar.run_due(at(0)).await.unwrap();
-    assert_eq!(calendar.due.first().map(|(due, _)| *due), Some(at(HOUR)), "rebuilt although the journal is empty");
+    scheduler.run_due(at(0)).await.unwrap();
+    assert_eq!(scheduler.due.first().map(|(due, _)| *due), Some(at(HOUR)), "rebuilt although the journal is empty");
 
     let mut batch = Batch::new();
-    batch.write(Op::DeleteIncident(planned().id)).event(event(at(0), page_id(1), told));
+    batch.write(Op::DeleteIncident(planned().id)).event(event(at(0), page_id(1), incident_event));
     store.commit(batch).await.unwrap();
     put(&store, Op::TrimEvents(u64::MAX)).await;
-    let other = IncidentEvent { incident: IncidentId::from_u128(99), ..told };
+    let other = IncidentEvent { incident: IncidentId::from_u128(99), ..incident_event };
     let mut batch = Batch::new();
     batch.event(event(at(0), page_id(1), other));
     store.commit(batch).await.unwrap();
-    calendar.run_due(at(9 * HOUR)).await.unwrap();
+    scheduler.run_due(at(9 * HOUR)).await.unwrap();
     assert_eq!(
-        (calendar.due.len(), told_of(&store, planned().id)),
+        (scheduler.due.len(), announcement_count(&store, planned().id)),
         (0, 0),
         "rebuilt although the journal begins later"
     );
 }
 
 #[tokio::test]
-async fn of_windows_that_follow_on_each_other_the_next_begins_before_the_last_ends() {
+async fn of_adjacent_windows_the_next_starts_before_the_last_ends() {
     let store = store().await;
     let first = Incident { remind: vec![], ..planned() };
     let next = Incident {
@@ -211,17 +207,17 @@ async fn of_windows_that_follow_on_each_other_the_next_begins_before_the_last_en
     };
     put(&store, first).await;
     put(&store, next).await;
-    let mut calendar = Scheduler::start(store.clone()).await.unwrap();
+    let mut scheduler = Scheduler::start(store.clone()).await.unwrap();
     for now in [2 * HOUR, 3 * HOUR] {
-        calendar.run_due(at(now)).await.unwrap();
+        scheduler.run_due(at(now)).await.unwrap();
     }
-    let news: Vec<IncidentChange> = told(&store).into_iter().map(|(_, news, _)| news).collect();
-    assert_eq!(news, [IncidentChange::Started, IncidentChange::Started, IncidentChange::Completed]);
+    let changes: Vec<IncidentChange> = announcements(&store).into_iter().map(|(_, changes, _)| changes).collect();
+    assert_eq!(changes, [IncidentChange::Started, IncidentChange::Started, IncidentChange::Completed]);
 }
 
 /// Number of announcements of one incident.
-fn told_of(store: &Store, incident: IncidentId) -> usize {
+fn announcement_count(store: &Store, incident: IncidentId) -> usize {
     let events = store.reader().events_after(0, 999).unwrap();
-    let of_it = |event: &Event| matches!(event.kind, EventKind::Incident(told) if told.incident == incident);
-    events.iter().filter(|recorded| of_it(&recorded.event)).count()
+    let is_of_incident = |event: &Event| matches!(event.kind, EventKind::Incident(it) if it.incident == incident);
+    events.iter().filter(|recorded| is_of_incident(&recorded.event)).count()
 }

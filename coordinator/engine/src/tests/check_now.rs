@@ -7,59 +7,59 @@ use parallax_core::check::CheckKind;
 use super::*;
 use crate::{Capabilities, CheckNowRequest, CheckNowResult};
 
-async fn look(stream: &TestDriver) -> oneshot::Receiver<Vec<CheckNowResult>> {
-    let (answer, told) = oneshot::channel();
-    stream.inbox.send(Arrival::CheckNow(CheckNowRequest { monitor: MONITOR, reply: answer })).await.unwrap();
-    told
+async fn check_now(driver: &TestDriver) -> oneshot::Receiver<Vec<CheckNowResult>> {
+    let (reply, results) = oneshot::channel();
+    driver.inbox.send(Arrival::CheckNow(CheckNowRequest { monitor: MONITOR, reply })).await.unwrap();
+    results
 }
 
-async fn able(stream: &TestDriver, kinds: &[(u16, CheckKind)]) {
-    let places = kinds.iter().map(|(no, kind)| (VantageNo(*no), BTreeSet::from([*kind])));
-    stream.inbox.send(Arrival::CapabilitiesChanged(Arc::new(Capabilities::new(places)))).await.unwrap();
+async fn set_capabilities(driver: &TestDriver, kinds: &[(u16, CheckKind)]) {
+    let kinds_by_vantage = kinds.iter().map(|(no, kind)| (VantageNo(*no), BTreeSet::from([*kind])));
+    driver.inbox.send(Arrival::CapabilitiesChanged(Arc::new(Capabilities::new(kinds_by_vantage)))).await.unwrap();
 }
 
 #[tokio::test]
-async fn only_a_place_that_can_run_the_type_is_asked() {
+async fn only_a_vantage_that_can_run_the_check_type_is_probed() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
-    let regions: BTreeSet<Region> = mesh().vantages().iter().map(|place| place.region).collect();
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
+    let regions: BTreeSet<Region> = mesh().vantages().iter().map(|vantage| vantage.region).collect();
     for region in regions {
-        let here: Vec<VantageNo> =
-            mesh().vantages().iter().filter(|place| place.region == region).map(|place| place.no).collect();
-        let Some((able_one, others)) = here.split_first() else { continue };
-        let others: Vec<_> = others.iter().map(|place| (place.0, CheckKind::Http)).collect();
-        able(&stream, &others).await;
+        let in_region: Vec<VantageNo> =
+            mesh().vantages().iter().filter(|vantage| vantage.region == region).map(|vantage| vantage.no).collect();
+        let Some((capable, others)) = in_region.split_first() else { continue };
+        let others: Vec<_> = others.iter().map(|vantage| (vantage.0, CheckKind::Http)).collect();
+        set_capabilities(&driver, &others).await;
         // Vantages take turns, but only those that can run the check.
         for _ in 0..3 {
-            let told = look(&stream).await;
-            let mut asked = Vec::new();
-            while asked.len() < mesh().available_regions().iter().count() {
-                let question = stream.questions.recv().await.unwrap();
-                asked.push(question.request.vantage);
-                stream.answer(&question, passed()).await;
+            let reply = check_now(&driver).await;
+            let mut vantages = Vec::new();
+            while vantages.len() < mesh().available_regions().iter().count() {
+                let probe = driver.probes.recv().await.unwrap();
+                vantages.push(probe.request.vantage);
+                driver.respond(&probe, passed()).await;
             }
-            let sightings = told.await.unwrap();
-            let seen = sightings.iter().find(|sighting| sighting.region == region).unwrap();
-            assert_eq!((seen.vantage, seen.unsupported, seen.observation.is_some()), (Some(*able_one), false, true));
+            let results = reply.await.unwrap();
+            let result = results.iter().find(|result| result.region == region).unwrap();
+            assert_eq!(
+                (result.vantage, result.unsupported, result.observation.is_some()),
+                (Some(*capable), false, true)
+            );
         }
     }
-    stream.stop().await;
+    driver.stop().await;
 }
 
 #[tokio::test]
-async fn a_region_where_none_can_says_so_and_nobody_there_is_asked() {
+async fn a_region_without_a_capable_vantage_is_reported_and_not_probed() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
-    let all: Vec<_> = mesh().vantages().iter().map(|place| (place.no.0, CheckKind::Ping)).collect();
-    able(&stream, &all).await;
-    let sightings = look(&stream).await.await.unwrap();
-    assert!(!sightings.is_empty());
-    assert!(
-        sightings.iter().all(|it| it.unsupported && it.vantage.is_none() && it.observation.is_none()),
-        "{sightings:?}"
-    );
-    assert!(stream.questions.try_recv().is_err());
-    stream.stop().await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
+    let all: Vec<_> = mesh().vantages().iter().map(|vantage| (vantage.no.0, CheckKind::Ping)).collect();
+    set_capabilities(&driver, &all).await;
+    let results = check_now(&driver).await.await.unwrap();
+    assert!(!results.is_empty());
+    assert!(results.iter().all(|it| it.unsupported && it.vantage.is_none() && it.observation.is_none()), "{results:?}");
+    assert!(driver.probes.try_recv().is_err());
+    driver.stop().await;
 }

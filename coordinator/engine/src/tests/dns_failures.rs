@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn missing() -> ProbeOutcome {
+fn name_not_found() -> ProbeOutcome {
     ProbeOutcome::Failed(Measurements::default(), Failure::NameNotFound)
 }
 
@@ -22,26 +22,26 @@ async fn store_with_dead_names() -> Store {
 }
 
 #[tokio::test]
-async fn a_name_that_dies_beside_many_that_never_resolved_is_confirmed_as_any_other() {
+async fn a_new_dns_failure_next_to_names_that_never_resolved_is_confirmed() {
     let (store, clock) = (store_with_dead_names().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    while stream.view().await.is_none_or(|view| view.status != MonitorStatus::Up) {
-        while let Ok(question) = stream.questions.try_recv() {
-            let outcome = if question.slot == 0 { passed() } else { missing() };
-            stream.answer(&question, outcome).await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    while driver.view().await.is_none_or(|view| view.status != MonitorStatus::Up) {
+        while let Ok(probe) = driver.probes.try_recv() {
+            let outcome = if probe.slot == 0 { passed() } else { name_not_found() };
+            driver.respond(&probe, outcome).await;
         }
-        stream.send(VantageNo(0), Vec::new()).await;
+        driver.send(VantageNo(0), Vec::new()).await;
     }
-    for place in 0..4 {
-        let failed = DEAD.map(|slot| (slot, stream.seen(place, Some(ROUND), missing())));
-        stream.send(VantageNo(place), failed.collect()).await;
-        while stream.questions.try_recv().is_ok() {}
+    for vantage in 0..4 {
+        let failed = DEAD.map(|slot| (slot, driver.observation(vantage, Some(ROUND), name_not_found())));
+        driver.send(VantageNo(vantage), failed.collect()).await;
+        while driver.probes.try_recv().is_ok() {}
     }
-    stream.result(0, ROUND, missing()).await;
-    let mut asked = Vec::new();
-    while let Ok(question) = stream.questions.try_recv() {
-        asked.push((question.slot, question.request.reason));
+    driver.result(0, ROUND, name_not_found()).await;
+    let mut requests = Vec::new();
+    while let Ok(probe) = driver.probes.try_recv() {
+        requests.push((probe.slot, probe.request.reason));
     }
-    assert!(asked.contains(&(0, ProbeReason::Confirm)), "{asked:?}");
-    stream.stop().await;
+    assert!(requests.contains(&(0, ProbeReason::Confirm)), "{requests:?}");
+    driver.stop().await;
 }

@@ -2,11 +2,11 @@
 
 use super::*;
 
-async fn edited(store: &Store, change: impl FnOnce(&mut Monitor)) -> u64 {
-    let mut edited = store.reader().monitor(MONITOR).unwrap().unwrap().value;
-    change(&mut edited);
+async fn edit_monitor(store: &Store, change: impl FnOnce(&mut Monitor)) -> u64 {
+    let mut monitor = store.reader().monitor(MONITOR).unwrap().unwrap().value;
+    change(&mut monitor);
     let mut batch = storage::Batch::new();
-    batch.write(edited).event(Event {
+    batch.write(monitor).event(Event {
         at: START,
         page: Some(PAGE),
         monitor: Some(MONITOR),
@@ -16,40 +16,43 @@ async fn edited(store: &Store, change: impl FnOnce(&mut Monitor)) -> u64 {
 }
 
 #[tokio::test]
-async fn a_look_after_an_edit_shows_the_status_by_the_edit() {
+async fn a_query_after_an_edit_reflects_the_edit() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
     clock.set(START + 60_000);
-    stream.result(0, ROUND, passed()).await;
-    let after = async |change: fn(&mut Monitor)| {
-        let after = edited(&store, change).await;
-        let (answer, views) = oneshot::channel();
-        let query = MachineQuery { monitors: vec![MONITOR], after_event: after, reply: answer };
-        stream.queries.send(query.into()).await.unwrap();
+    driver.result(0, ROUND, passed()).await;
+    let status_after = async |change: fn(&mut Monitor)| {
+        let last_event = edit_monitor(&store, change).await;
+        let (reply, views) = oneshot::channel();
+        let query = MachineQuery { monitors: vec![MONITOR], after_event: last_event, reply };
+        driver.queries.send(query.into()).await.unwrap();
         views.await.unwrap().remove(0).unwrap().status
     };
     assert_eq!(
-        after(|it| it.slow_threshold_ms = Some(39)).await,
+        status_after(|it| it.slow_threshold_ms = Some(39)).await,
         MonitorStatus::Slow,
         "its newest reading is of 40 ms"
     );
-    assert_eq!(after(|it| it.slow_threshold_ms = Some(40)).await, MonitorStatus::Up);
-    assert_eq!(after(|it| it.latency_regions = Some(parallax_core::vantage::RegionSet::ALL)).await, MonitorStatus::Up);
-    assert_eq!(after(|it| it.paused = true).await, MonitorStatus::Unknown);
-    assert_eq!(after(|it| it.paused = false).await, MonitorStatus::Unknown, "no reading since");
-    stream.stop().await;
+    assert_eq!(status_after(|it| it.slow_threshold_ms = Some(40)).await, MonitorStatus::Up);
+    assert_eq!(
+        status_after(|it| it.latency_regions = Some(parallax_core::vantage::RegionSet::ALL)).await,
+        MonitorStatus::Up
+    );
+    assert_eq!(status_after(|it| it.paused = true).await, MonitorStatus::Unknown);
+    assert_eq!(status_after(|it| it.paused = false).await, MonitorStatus::Unknown, "no reading since");
+    driver.stop().await;
 }
 
 #[tokio::test]
-async fn a_look_that_nobody_waits_for_any_longer_is_dropped_and_holds_up_no_other() {
+async fn a_query_without_receiver_is_dropped_and_blocks_no_other() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
-    let (answer, views) = oneshot::channel();
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
+    let (reply, views) = oneshot::channel();
     drop(views);
-    let query = MachineQuery { monitors: vec![MONITOR], after_event: u64::MAX, reply: answer };
-    stream.queries.send(query.into()).await.unwrap();
-    assert!(stream.view().await.is_some());
-    stream.stop().await;
+    let query = MachineQuery { monitors: vec![MONITOR], after_event: u64::MAX, reply };
+    driver.queries.send(query.into()).await.unwrap();
+    assert!(driver.view().await.is_some());
+    driver.stop().await;
 }

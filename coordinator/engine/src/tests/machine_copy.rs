@@ -1,4 +1,4 @@
-//! Copies of machines for inspection: the driver answers with machine, mesh and schedule, and with nothing for others.
+//! Copies of machines for inspection: the driver returns machine, mesh and schedule, and `None` for unknown monitors.
 
 use super::*;
 use crate::MachineCopyQuery;
@@ -6,11 +6,11 @@ use crate::MachineCopyQuery;
 #[tokio::test]
 async fn a_copy_has_the_machine_with_the_mesh_and_its_schedule() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
-    let mut stream = TestDriver::start(&store, &clock).await;
-    come_up(&mut stream).await;
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
     let copy = async |monitor: MonitorId| {
         let (reply, copied) = oneshot::channel();
-        stream.queries.send(DriverQuery::Copy(MachineCopyQuery { monitor, reply })).await.unwrap();
+        driver.queries.send(DriverQuery::Copy(MachineCopyQuery { monitor, reply })).await.unwrap();
         copied.await.unwrap()
     };
     let copied = copy(MONITOR).await.expect("the driver knows it");
@@ -20,5 +20,5 @@ async fn a_copy_has_the_machine_with_the_mesh_and_its_schedule() {
     let inspection = copied.machine.inspect(&copied.mesh, copied.at);
     assert!(inspection.reasons[0].starts_with("It is up: "), "{:?}", inspection.reasons);
     assert!(copy(MonitorId::from_u128(1)).await.is_none());
-    stream.stop().await;
+    driver.stop().await;
 }

@@ -14,9 +14,9 @@ fn domain(revision: u32, host: &str) -> Monitor {
 }
 
 #[test]
-fn a_round_of_the_domain_before_the_edit_is_kept_at_the_moment_it_began() {
-    let (mesh, mut harvest, mut machines) = (mesh(), PendingCommit::default(), Machines::default());
-    let watch = |monitor: &Monitor| EffectiveSettings {
+fn a_round_of_the_domain_before_the_edit_is_stored_at_its_start_time() {
+    let (mesh, mut pending, mut machines) = (mesh(), PendingCommit::default(), Machines::default());
+    let settings_of = |monitor: &Monitor| EffectiveSettings {
         monitor: MONITOR,
         account: AccountId::from_u128(1),
         revision: monitor.revision,
@@ -41,23 +41,23 @@ fn a_round_of_the_domain_before_the_edit_is_kept_at_the_moment_it_began() {
     };
     let round = START.as_millis() / INTERVAL;
     let (old, new) = (domain(1, "first.example"), domain(2, "second.test"));
-    let (began, other) = (due("first.example", round), due("second.test", round));
-    assert!(began.since(other).abs() > 2 * MINUTE, "the test needs two different due times");
-    let now = began.max(other) + 3 * HOUR;
-    let mut cx = Cx { now, mesh: &mesh, pending: &mut harvest };
-    machines.upsert(&old, watch(&old), &mut cx);
-    machines.upsert(&new, watch(&new), &mut cx);
-    let seen = Observation {
+    let (first_due, second_due) = (due("first.example", round), due("second.test", round));
+    assert!(first_due.since(second_due).abs() > 2 * MINUTE, "the test needs two different due times");
+    let now = first_due.max(second_due) + 3 * HOUR;
+    let mut cx = Cx { now, mesh: &mesh, pending: &mut pending };
+    machines.upsert(&old, settings_of(&old), &mut cx);
+    machines.upsert(&new, settings_of(&new), &mut cx);
+    let observation = Observation {
         revision: 1,
         region: Region::Europe,
         vantage: VantageNo(0),
         network: NetworkNo(0),
         round: Some(round.unsigned_abs()),
-        started: began + 20,
-        ended: began + 900,
+        started: first_due + 20,
+        ended: first_due + 900,
         outcome: passed(),
     };
-    machines.observe(0, seen, &mut cx).unwrap();
-    let kept: Vec<Timestamp> = harvest.readings.iter().map(|reading| reading.due).collect();
-    assert_eq!(kept, [began + 20]);
+    machines.observe(0, observation, &mut cx).unwrap();
+    let due_times: Vec<Timestamp> = pending.readings.iter().map(|reading| reading.due).collect();
+    assert_eq!(due_times, [first_due + 20]);
 }

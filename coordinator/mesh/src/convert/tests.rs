@@ -35,28 +35,28 @@ fn passed(started_ms: i64, age_ms: u64) -> wire::CheckResult {
 }
 
 #[test]
-fn place_region_and_network_are_the_coordinators_record() {
-    let seen = observation(passed(999_000, 900), CheckKind::Tcp, &agent(), Timestamp::from_millis(1_000_000));
-    assert_eq!((seen.vantage, seen.region, seen.network), (VantageNo(3), Region::Europe, NetworkNo(4)));
-    assert_eq!((seen.started.as_millis(), seen.ended.as_millis()), (999_000, 999_100));
+fn vantage_region_and_network_come_from_the_coordinators_record() {
+    let converted = observation(passed(999_000, 900), CheckKind::Tcp, &agent(), Timestamp::from_millis(1_000_000));
+    assert_eq!((converted.vantage, converted.region, converted.network), (VantageNo(3), Region::Europe, NetworkNo(4)));
+    assert_eq!((converted.started.as_millis(), converted.ended.as_millis()), (999_000, 999_100));
 }
 
 #[test]
 fn a_wrong_wall_clock_does_not_make_a_live_result_old_or_future() {
     for wrong in [0, 999_101, i64::MAX, i64::MIN] {
-        let seen = observation(passed(wrong, 900), CheckKind::Tcp, &agent(), Timestamp::from_millis(1_000_000));
-        assert_eq!((seen.started.as_millis(), seen.ended.as_millis()), (999_020, 999_100), "{wrong}");
+        let converted = observation(passed(wrong, 900), CheckKind::Tcp, &agent(), Timestamp::from_millis(1_000_000));
+        assert_eq!((converted.started.as_millis(), converted.ended.as_millis()), (999_020, 999_100), "{wrong}");
     }
 }
 
 #[test]
 fn absurd_ages_do_not_overflow() {
-    let seen = observation(passed(5, u64::MAX), CheckKind::Tcp, &agent(), Timestamp::from_millis(10));
-    assert!(seen.ended < Timestamp::from_millis(0));
+    let converted = observation(passed(5, u64::MAX), CheckKind::Tcp, &agent(), Timestamp::from_millis(10));
+    assert!(converted.ended < Timestamp::from_millis(0));
 }
 
 #[test]
-fn a_vendors_outage_is_told_in_its_own_words() {
+fn a_vendor_outage_has_the_vendors_own_text() {
     let report = wire::ProbeReport {
         vendor: Some(wire::VendorReading {
             state: wire::VendorState::MajorOutage,
@@ -65,12 +65,14 @@ fn a_vendors_outage_is_told_in_its_own_words() {
         }),
         ..wire::ProbeReport::outcome_only(wire::WireOutcome::Failed(wire::WireFailure::VendorOutage))
     };
-    let seen::ProbeOutcome::Failed(_, failure) = outcome(report, CheckKind::Component) else { panic!("passed") };
+    let core_observation::ProbeOutcome::Failed(_, failure) = outcome(report, CheckKind::Component) else {
+        panic!("passed")
+    };
     assert_eq!(failure.to_string(), "major_outage: Pushes fail");
 }
 
 #[test]
-fn a_reason_is_named_by_what_was_checked() {
+fn the_text_of_a_fault_depends_on_the_check_type() {
     let fault =
         wire::WireOwnFault::unsupported_tls(parallax_protocol::text::ShortText::new("TLS can't be judged: CBC alone"));
     for (kind, words) in [
@@ -80,21 +82,21 @@ fn a_reason_is_named_by_what_was_checked() {
         (CheckKind::Component, "vendor's page: TLS can't be judged: CBC alone"),
     ] {
         let report = wire::ProbeReport::outcome_only(wire::WireOutcome::Inconclusive(fault.clone()));
-        let seen::ProbeOutcome::Inconclusive(fault) = outcome(report, kind) else { panic!("judged") };
+        let core_observation::ProbeOutcome::Inconclusive(fault) = outcome(report, kind) else { panic!("judged") };
         assert!(fault.is_external());
         assert_eq!(fault.to_string(), words);
     }
 }
 
 #[test]
-fn a_body_over_the_limit_says_so() {
+fn a_body_over_the_limit_is_reported_with_the_limit() {
     let report = wire::ProbeReport::outcome_only(wire::WireOutcome::Failed(wire::WireFailure::BodyTooLarge));
-    let seen::ProbeOutcome::Failed(_, failure) = outcome(report, CheckKind::Http) else { panic!("passed") };
+    let core_observation::ProbeOutcome::Failed(_, failure) = outcome(report, CheckKind::Http) else { panic!("passed") };
     assert_eq!(failure.to_string(), "body larger than 2 MiB, keyword not in the part that is read");
 }
 
 #[test]
-fn names_of_any_script_are_asked_for_in_ascii() {
+fn hostnames_are_sent_in_ascii() {
     let dns = |host: &str| {
         spec(&Check::Dns(core_check::DnsCheck {
             host: host.to_owned(),
@@ -102,14 +104,14 @@ fn names_of_any_script_are_asked_for_in_ascii() {
             expect: None,
         }))
     };
-    for (host, asked) in [("b\u{fc}cher.example", "xn--bcher-kva.example"), (".", "."), ("a.example", "a.example")] {
+    for (host, ascii) in [("b\u{fc}cher.example", "xn--bcher-kva.example"), (".", "."), ("a.example", "a.example")] {
         let Some(wire_check::WireCheckSpec::Dns(dns)) = dns(host) else { panic!("no dns check") };
-        assert_eq!(dns.host, asked);
+        assert_eq!(dns.host, ascii);
     }
 }
 
 #[test]
-fn a_reason_on_the_other_side_arrives_in_the_agents_words() {
+fn external_faults_keep_the_agents_text() {
     let detail = |text: &str| parallax_protocol::text::ShortText::new(text);
     let unreadable = |text: &str| wire::WireOwnFault::VendorUnreadable { detail: detail(text) };
     for (kind, fault, words) in [
@@ -129,7 +131,7 @@ fn a_reason_on_the_other_side_arrives_in_the_agents_words() {
         ),
     ] {
         let report = wire::ProbeReport::outcome_only(wire::WireOutcome::Inconclusive(fault));
-        let seen::ProbeOutcome::Inconclusive(fault) = outcome(report, kind) else { panic!("judged") };
+        let core_observation::ProbeOutcome::Inconclusive(fault) = outcome(report, kind) else { panic!("judged") };
         assert!(fault.is_external());
         assert_eq!(fault.to_string(), words);
     }
@@ -139,19 +141,21 @@ fn a_reason_on_the_other_side_arrives_in_the_agents_words() {
 }
 
 #[test]
-fn a_target_on_an_agents_own_host_accuses_neither_the_target_nor_the_agent() {
+fn a_target_on_the_agents_own_host_is_inconclusive() {
     let refused = |class| {
         let fault = wire::WireFailure::AddressNotAllowed { class };
         outcome(wire::ProbeReport::outcome_only(wire::WireOutcome::Failed(fault)), CheckKind::Tcp)
     };
-    let seen::ProbeOutcome::Inconclusive(fault) = refused(wire::AddressClass::Own) else { panic!("judged") };
+    let core_observation::ProbeOutcome::Inconclusive(fault) = refused(wire::AddressClass::Own) else {
+        panic!("judged")
+    };
     assert!(fault.is_external() && fault.to_string().contains("the agent's own host"), "{fault}");
     // Every agent reports the same for these.
-    assert!(matches!(refused(wire::AddressClass::Private), seen::ProbeOutcome::Failed(..)));
+    assert!(matches!(refused(wire::AddressClass::Private), core_observation::ProbeOutcome::Failed(..)));
 }
 
 #[test]
-fn a_heartbeat_is_never_sent() {
+fn a_heartbeat_has_no_wire_form() {
     let heartbeat = core_check::HeartbeatCheck { period_seconds: 60, grace_seconds: 60, token: "t".to_owned() };
     assert!(spec(&Check::Heartbeat(heartbeat)).is_none());
 }

@@ -11,7 +11,7 @@ use parallax_core::time::{DAY, HOUR, Timestamp};
 use parallax_core::vantage::Region;
 use parallax_store::{Batch, Expect, Op, Presence, StoreError, VersionedValue};
 
-use super::{MemberError, MemberStore, TRIES, normalize_network, validate_label};
+use super::{MAX_ATTEMPTS, MemberError, MemberStore, normalize_network, validate_label};
 
 /// Default lifetime of an invitation, in milliseconds.
 pub const INVITATION_LIFE: i64 = HOUR;
@@ -44,10 +44,10 @@ impl MemberStore {
     /// # Errors
     /// Fails if the store can't be read.
     pub async fn invitations(&self) -> Result<Vec<Invitation>, StoreError> {
-        let found = self.store.read(|read| read.invitations()).await?;
-        let mut all: Vec<Invitation> = found.into_iter().map(|invitation| invitation.value).collect();
-        all.sort_by_key(|invitation| (invitation.created_at, invitation.id));
-        Ok(all)
+        let stored = self.store.read(|read| read.invitations()).await?;
+        let mut invitations: Vec<Invitation> = stored.into_iter().map(|invitation| invitation.value).collect();
+        invitations.sort_by_key(|invitation| (invitation.created_at, invitation.id));
+        Ok(invitations)
     }
 
     /// Creates an invitation. The token is returned only here and stored nowhere.
@@ -55,17 +55,17 @@ impl MemberStore {
     /// # Errors
     /// Fails if a field breaks its rule, the name is in use, too many invitations are open, or the store can't be
     /// written.
-    pub async fn invite(&self, wish: InviteRequest) -> Result<(Invitation, JoinToken), MemberError> {
-        let name = validate_label("name", &wish.name)?;
-        let network = normalize_network(&validate_label("network", &wish.network)?);
-        if !(60_000..=MAX_INVITATION_LIFE).contains(&wish.lifetime) {
+    pub async fn invite(&self, request: InviteRequest) -> Result<(Invitation, JoinToken), MemberError> {
+        let name = validate_label("name", &request.name)?;
+        let network = normalize_network(&validate_label("network", &request.network)?);
+        if !(60_000..=MAX_INVITATION_LIFE).contains(&request.lifetime) {
             return Err(MemberError::Invalid { field: "valid seconds", rule: "must be 60 to 2592000" });
         }
         // One at a time, so that a name is used once.
-        let _inviting = self.invite_lock.lock().await;
+        let _guard = self.invite_lock.lock().await;
         let now = self.clock.now();
-        let kept = self.store.read(|read| read.invitations()).await?;
-        self.check_available(&name, &kept, now).await?;
+        let stored = self.store.read(|read| read.invitations()).await?;
+        self.check_available(&name, &stored, now).await?;
         let id = InvitationId::new(now, rand::random());
         let authority = self.authorities.lock().unwrap_or_else(PoisonError::into_inner).signing().key_hash();
         let token = JoinToken::generate(JoinTokenId(id.to_u128()), authority)?;
@@ -73,17 +73,17 @@ impl MemberStore {
             id,
             secret_hash: token.secret.hash().0,
             name,
-            region: wish.region,
+            region: request.region,
             network,
             created_at: now,
-            expires_at: now + wish.lifetime,
+            expires_at: now + request.lifetime,
             wrong_secrets: 0,
             used_by: None,
             revoked_at: None,
         };
         let mut batch = Batch::new();
         batch.expect(Expect::Invitation(id, Presence::Absent)).write(invitation.clone());
-        removable(&kept, now).into_iter().for_each(|id| {
+        removable(&stored, now).into_iter().for_each(|id| {
             batch.write(Op::DeleteInvitation(id));
         });
         self.store.commit(batch).await?;
@@ -95,13 +95,13 @@ impl MemberStore {
     ///
     /// # Errors
     /// Fails if there is no such invitation, it was already used, or the store can't be written.
-    pub async fn revoke_invitation(&self, wanted: &str) -> Result<Invitation, MemberError> {
-        let _inviting = self.invite_lock.lock().await;
-        let mut tries = 0;
+    pub async fn revoke_invitation(&self, name_or_id: &str) -> Result<Invitation, MemberError> {
+        let _guard = self.invite_lock.lock().await;
+        let mut attempts = 0;
         loop {
-            tries += 1;
+            attempts += 1;
             let now = self.clock.now();
-            let VersionedValue { revision, value: mut invitation } = self.find_invitation(wanted, now).await?;
+            let VersionedValue { revision, value: mut invitation } = self.find_invitation(name_or_id, now).await?;
             match invitation.state(now) {
                 InvitationState::Used => return Err(MemberError::InvitationUsed(invitation.name)),
                 InvitationState::Revoked => return Ok(invitation),
@@ -116,7 +116,7 @@ impl MemberStore {
                     return Ok(invitation);
                 }
                 // A host is joining with it or has sent a wrong secret.
-                Err(StoreError::Conflict(_)) if tries < TRIES => {}
+                Err(StoreError::Conflict(_)) if attempts < MAX_ATTEMPTS => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -135,9 +135,9 @@ impl MemberStore {
     }
 
     pub(super) async fn remove_old_invitations(&self) -> Result<(), StoreError> {
-        let kept = self.store.read(|read| read.invitations()).await?;
+        let stored = self.store.read(|read| read.invitations()).await?;
         let mut batch = Batch::new();
-        for id in removable(&kept, self.clock.now()) {
+        for id in removable(&stored, self.clock.now()) {
             batch.write(Op::DeleteInvitation(id));
         }
         if batch.is_empty() { Ok(()) } else { self.store.commit(batch).await.map(drop) }
@@ -147,7 +147,7 @@ impl MemberStore {
     async fn check_available(
         &self,
         name: &str,
-        kept: &[VersionedValue<Invitation>],
+        stored: &[VersionedValue<Invitation>],
         now: Timestamp,
     ) -> Result<(), MemberError> {
         let key = name_key(name);
@@ -158,7 +158,7 @@ impl MemberStore {
                 id = agent.id
             )));
         }
-        let open = || kept.iter().map(|it| &it.value).filter(|it| it.is_open(now));
+        let open = || stored.iter().map(|it| &it.value).filter(|it| it.is_open(now));
         if let Some(other) = open().find(|other| name_key(&other.name) == key) {
             return Err(in_use(format!(
                 "the open invitation {id}: choose another, or `parallax agent revoke-invitation {id}` first",
@@ -168,21 +168,25 @@ impl MemberStore {
         if open().count() >= MAX_INVITATIONS { Err(MemberError::TooManyInvitations) } else { Ok(()) }
     }
 
-    async fn find_invitation(&self, wanted: &str, now: Timestamp) -> Result<VersionedValue<Invitation>, MemberError> {
-        let kept = self.store.read(|read| read.invitations()).await?;
-        let key = name_key(wanted);
-        let by_id = kept.iter().find(|it| it.value.id.to_string() == wanted);
-        let by_name = || kept.iter().find(|it| it.value.is_open(now) && name_key(&it.value.name) == key);
-        let found = by_id.or_else(by_name).cloned();
-        found.ok_or_else(|| MemberError::UnknownInvitation(wanted.to_owned()))
+    async fn find_invitation(
+        &self,
+        name_or_id: &str,
+        now: Timestamp,
+    ) -> Result<VersionedValue<Invitation>, MemberError> {
+        let stored = self.store.read(|read| read.invitations()).await?;
+        let key = name_key(name_or_id);
+        let by_id = stored.iter().find(|it| it.value.id.to_string() == name_or_id);
+        let by_name = || stored.iter().find(|it| it.value.is_open(now) && name_key(&it.value.name) == key);
+        let invitation = by_id.or_else(by_name).cloned();
+        invitation.ok_or_else(|| MemberError::UnknownInvitation(name_or_id.to_owned()))
     }
 }
 
 /// Invitations to remove: those that expired more than a day ago, and the oldest closed ones beyond the maximum.
-fn removable(kept: &[VersionedValue<Invitation>], now: Timestamp) -> BTreeSet<InvitationId> {
-    let mut ended: Vec<&Invitation> = kept.iter().map(|it| &it.value).filter(|it| !it.is_open(now)).collect();
-    ended.sort_by_key(|it| (it.created_at, it.id));
-    let over = ended.len().saturating_sub(MAX_INVITATIONS);
+fn removable(stored: &[VersionedValue<Invitation>], now: Timestamp) -> BTreeSet<InvitationId> {
+    let mut closed: Vec<&Invitation> = stored.iter().map(|it| &it.value).filter(|it| !it.is_open(now)).collect();
+    closed.sort_by_key(|it| (it.created_at, it.id));
+    let excess = closed.len().saturating_sub(MAX_INVITATIONS);
     let is_old = |it: &Invitation| now.since(it.expires_at) >= RETENTION;
-    ended.iter().enumerate().filter(|(n, it)| *n < over || is_old(it)).map(|(_, it)| it.id).collect()
+    closed.iter().enumerate().filter(|(n, it)| *n < excess || is_old(it)).map(|(_, it)| it.id).collect()
 }

@@ -8,7 +8,7 @@ use parallax_core::member::{AgentRecord, IdentityChange, IdentityUpdate, Invitat
 use parallax_core::quarantine::Contradictions;
 use parallax_store::{Batch, Expect, Presence, StoreError};
 
-use super::{MemberStore, TRIES, records_fault};
+use super::{MAX_ATTEMPTS, MemberStore, records_fault};
 use crate::{EnrolError, MemberRecords, NewAgent, RecordsError};
 
 impl MemberRecords for MemberStore {
@@ -17,7 +17,7 @@ impl MemberRecords for MemberStore {
     }
 
     fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<AgentRecord>, RecordsError>> {
-        async move { Ok(self.store.reader().agent(id).map_err(records_fault)?.map(|found| found.value)) }.boxed()
+        async move { Ok(self.store.reader().agent(id).map_err(records_fault)?.map(|stored| stored.value)) }.boxed()
     }
 
     fn is_removed(&self, id: AgentId) -> BoxFuture<'_, bool> {
@@ -25,16 +25,16 @@ impl MemberRecords for MemberStore {
     }
 
     fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsError>> {
-        async move { Ok(self.store.reader().invitation(id).map_err(records_fault)?.map(|found| found.value)) }.boxed()
+        async move { Ok(self.store.reader().invitation(id).map_err(records_fault)?.map(|stored| stored.value)) }.boxed()
     }
 
     fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsError>> {
         self.commit_change(move |store| {
-            let Some(found) = store.reader().invitation(id)? else { return Ok(None) };
-            let mut invitation = found.value;
+            let Some(stored) = store.reader().invitation(id)? else { return Ok(None) };
+            let mut invitation = stored.value;
             invitation.wrong_secrets = invitation.wrong_secrets.saturating_add(1);
             let mut batch = Batch::new();
-            batch.expect(Expect::Invitation(id, Presence::At(found.revision))).write(invitation);
+            batch.expect(Expect::Invitation(id, Presence::At(stored.revision))).write(invitation);
             Ok(Some(batch))
         })
         .boxed()
@@ -43,11 +43,11 @@ impl MemberRecords for MemberStore {
     fn enrol(
         &self,
         id: InvitationId,
-        newcomer: NewAgent,
+        new_agent: NewAgent,
     ) -> BoxFuture<'_, Result<Result<AgentRecord, EnrolError>, RecordsError>> {
         async move {
-            for _ in 0..TRIES {
-                match self.try_enrol(id, &newcomer).await {
+            for _ in 0..MAX_ATTEMPTS {
+                match self.try_enrol(id, &new_agent).await {
                     Ok(agent) => return Ok(agent),
                     Err(StoreError::Conflict(_)) => {}
                     Err(error) => return Err(records_fault(error)),
@@ -58,29 +58,29 @@ impl MemberRecords for MemberStore {
         .boxed()
     }
 
-    fn update(&self, id: AgentId, note: IdentityChange) -> BoxFuture<'_, Result<IdentityUpdate, RecordsError>> {
+    fn update(&self, id: AgentId, change: IdentityChange) -> BoxFuture<'_, Result<IdentityUpdate, RecordsError>> {
         async move {
-            let mut noted = IdentityUpdate::Unchanged;
+            let mut update = IdentityUpdate::Unchanged;
             self.commit_change(|store| {
-                noted = IdentityUpdate::Unchanged;
-                let Some(found) = store.reader().agent(id)? else { return Ok(None) };
-                let mut agent = found.value;
+                update = IdentityUpdate::Unchanged;
+                let Some(stored) = store.reader().agent(id)? else { return Ok(None) };
+                let mut agent = stored.value;
                 let was_shared = agent.identity.suspended_until.is_some();
-                noted = agent.apply(&note);
-                if noted != IdentityUpdate::Changed {
+                update = agent.apply(&change);
+                if update != IdentityUpdate::Changed {
                     return Ok(None);
                 }
                 let mut batch = Batch::new();
                 let is_shared = agent.identity.suspended_until.is_some();
                 if is_shared != was_shared {
-                    let what = EventKind::QuarantineChanged(agent.vantage_no, is_shared, Contradictions::default());
-                    batch.event(Event { at: self.clock.now(), page: None, monitor: None, kind: what });
+                    let kind = EventKind::QuarantineChanged(agent.vantage_no, is_shared, Contradictions::default());
+                    batch.event(Event { at: self.clock.now(), page: None, monitor: None, kind });
                 }
-                batch.expect(Expect::Agent(id, Presence::At(found.revision))).write(agent);
+                batch.expect(Expect::Agent(id, Presence::At(stored.revision))).write(agent);
                 Ok(Some(batch))
             })
             .await?;
-            Ok(noted)
+            Ok(update)
         }
         .boxed()
     }

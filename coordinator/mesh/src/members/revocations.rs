@@ -57,14 +57,14 @@ impl Revocations {
         self.record_all([(agent, revocation)])
     }
 
-    fn record_all(&mut self, all: impl IntoIterator<Item = (AgentId, Revocation)>) -> Result<(), CertsError> {
+    fn record_all(&mut self, revocations: impl IntoIterator<Item = (AgentId, Revocation)>) -> Result<(), CertsError> {
         let mut entries = self.entries.clone();
-        for (agent, revocation) in all {
+        for (agent, revocation) in revocations {
             // A removed agent stays removed.
-            let held = entries.get(&agent).copied();
-            let is_forgotten = revocation.is_removed || held.is_some_and(|held| held.is_removed);
-            let at = held.map_or(revocation.at, |held| held.at);
-            entries.insert(agent, Revocation { at, is_removed: is_forgotten });
+            let existing = entries.get(&agent).copied();
+            let is_removed = revocation.is_removed || existing.is_some_and(|existing| existing.is_removed);
+            let at = existing.map_or(revocation.at, |existing| existing.at);
+            entries.insert(agent, Revocation { at, is_removed });
         }
         if entries == self.entries {
             return Ok(());
@@ -81,20 +81,20 @@ impl Revocations {
 }
 
 fn format_line(agent: AgentId, revocation: Revocation) -> String {
-    let what = if revocation.is_removed { "forgotten" } else { "revoked" };
-    format!("{agent} {what} {}\n", revocation.at.as_millis())
+    let state = if revocation.is_removed { "forgotten" } else { "revoked" };
+    format!("{agent} {state} {}\n", revocation.at.as_millis())
 }
 
 fn parse_line(line: &str) -> Option<(AgentId, Revocation)> {
-    let mut words = line.split(' ');
-    let (agent, what, at) = (words.next()?, words.next()?, words.next()?);
-    let is_forgotten = match what {
+    let mut fields = line.split(' ');
+    let (agent, state, at) = (fields.next()?, fields.next()?, fields.next()?);
+    let is_removed = match state {
         "forgotten" => true,
         "revoked" => false,
         _ => return None,
     };
     let at = Timestamp::from_millis(at.parse().ok()?);
-    Some((agent.parse().ok()?, Revocation { at, is_removed: is_forgotten }))
+    Some((agent.parse().ok()?, Revocation { at, is_removed }))
 }
 
 impl MemberStore {
@@ -109,16 +109,16 @@ impl MemberStore {
         &self,
         agent: AgentId,
         at: Timestamp,
-        is_forgotten: bool,
+        is_removed: bool,
     ) -> Result<(), MemberError> {
-        let revocation = Revocation { at, is_removed: is_forgotten };
+        let revocation = Revocation { at, is_removed };
         self.with_file(move |revocations| revocations.record(agent, revocation)).await
     }
 
     /// Returns true if the file lists the agent as revoked or removed.
     pub(super) async fn has_revocation(&self, agent: AgentId) -> bool {
-        let held = self.revocations.lock().await;
-        held.as_ref().is_some_and(|revocations| revocations.entries.contains_key(&agent))
+        let guard = self.revocations.lock().await;
+        guard.as_ref().is_some_and(|revocations| revocations.entries.contains_key(&agent))
     }
 
     /// Applies the revocation file to the store: agents that only a restore has brought back are revoked or removed
@@ -135,32 +135,32 @@ impl MemberStore {
             .filter_map(|agent| Some((agent.id, Revocation { at: agent.revoked_at?, is_removed: false })))
             .collect();
         let entries = {
-            let (sent, entries) = tokio::sync::oneshot::channel();
+            let (sender, entries) = tokio::sync::oneshot::channel();
             self.with_file(move |revocations| {
                 // A full disk must not prevent the start: the store already has these.
                 if let Err(error) = revocations.record_all(earlier) {
                     tracing::error!(%error, "the revocation file can't be written; a restore may reinstate agents");
                 }
                 // The receiver is awaited right below.
-                let _ = sent.send(revocations.entries.clone());
+                let _ = sender.send(revocations.entries.clone());
                 Ok(())
             })
             .await?;
             entries.await.unwrap_or_default()
         };
-        let mut again = Vec::new();
+        let mut reapplied = Vec::new();
         for agent in agents {
             let Some(revocation) = entries.get(&agent.id) else { continue };
             if agent.revoked_at.is_some() && !revocation.is_removed {
                 continue;
             }
             self.store.commit(reapply_batch(&agent, *revocation, now)).await?;
-            again.push(agent.name);
+            reapplied.push(agent.name);
         }
-        if !again.is_empty() {
+        if !reapplied.is_empty() {
             self.changed.notify_one();
         }
-        Ok(again)
+        Ok(reapplied)
     }
 
     /// Expires all open invitations: after a restore it is unknown which were used since the snapshot.
@@ -180,14 +180,14 @@ impl MemberStore {
         Ok(open.len())
     }
 
-    async fn with_file<F>(&self, work: F) -> Result<(), MemberError>
+    async fn with_file<F>(&self, update: F) -> Result<(), MemberError>
     where
         F: FnOnce(&mut Revocations) -> Result<(), CertsError> + Send + 'static,
     {
-        let mut held = Arc::clone(&self.revocations).lock_owned().await;
-        let worked = tokio::task::spawn_blocking(move || held.as_mut().map_or(Ok(()), work)).await;
+        let mut guard = Arc::clone(&self.revocations).lock_owned().await;
+        let result = tokio::task::spawn_blocking(move || guard.as_mut().map_or(Ok(()), update)).await;
         // It fails only if the task panicked.
-        Ok(worked.map_err(|error| StoreError::Io(error.to_string()))??)
+        Ok(result.map_err(|error| StoreError::Io(error.to_string()))??)
     }
 }
 
@@ -218,25 +218,25 @@ mod tests {
     }
 
     #[test]
-    fn a_revocation_is_kept_whatever_the_clock_says() {
+    fn a_revocation_is_kept_regardless_of_the_clock() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (AgentId::from_u128(1), AgentId::from_u128(2));
         let mut first = Revocations::open(folder.path()).unwrap();
         first.record(one, revoked(AT)).unwrap();
         first.record(one, Revocation { at: AT + DAY, is_removed: true }).unwrap();
         first.record(one, revoked(AT + 2 * DAY)).unwrap();
-        let mut again = Revocations::open(folder.path()).unwrap();
+        let mut reopened = Revocations::open(folder.path()).unwrap();
         let forgotten = Revocation { at: AT, is_removed: true };
-        assert_eq!(again.entries, BTreeMap::from([(one, forgotten)]));
+        assert_eq!(reopened.entries, BTreeMap::from([(one, forgotten)]));
         // A clock that is once years ahead.
         let later = AT + 3_650 * DAY;
-        again.record(two, revoked(later)).unwrap();
-        let kept = Revocations::open(folder.path()).unwrap().entries;
-        assert_eq!(kept, BTreeMap::from([(one, forgotten), (two, revoked(later))]));
+        reopened.record(two, revoked(later)).unwrap();
+        let entries = Revocations::open(folder.path()).unwrap().entries;
+        assert_eq!(entries, BTreeMap::from([(one, forgotten), (two, revoked(later))]));
     }
 
     #[test]
-    fn the_file_is_bounded_and_one_that_is_none_is_refused() {
+    fn the_file_is_bounded_and_a_malformed_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut revocations = Revocations::open(folder.path()).unwrap();
         let many = (0..MAX_LINES as u128 + 5).map(|number| {

@@ -74,9 +74,9 @@ impl MemberStore {
             _ => None,
         };
         if let Some(is_ready) = is_ready.filter(|_| !force) {
-            let (_, named) = self.not_ready(is_ready).await?;
-            if !named.is_empty() {
-                return Err(MemberError::AgentsNotReady { count: named.len(), named: first_names(named) });
+            let (_, names) = self.not_ready(is_ready).await?;
+            if !names.is_empty() {
+                return Err(MemberError::AgentsNotReady { count: names.len(), named: truncate_names(names) });
             }
         }
         self.perform_step(step, phase).await?;
@@ -87,22 +87,22 @@ impl MemberStore {
         if step == RotationCommand::Status {
             return Ok(());
         }
-        let (held, now) = (Arc::clone(&self.authorities), self.clock.now().as_millis().div_euclid(SECOND));
-        let taken = tokio::task::spawn_blocking(move || -> Result<Trust, MemberError> {
-            let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        let (authorities, now) = (Arc::clone(&self.authorities), self.clock.now().as_millis().div_euclid(SECOND));
+        let task = tokio::task::spawn_blocking(move || -> Result<Trust, MemberError> {
+            let mut authorities = authorities.lock().unwrap_or_else(PoisonError::into_inner);
             match (step, phase) {
-                (RotationCommand::Start, _) => held.start(now)?,
-                (RotationCommand::Switch, _) => held.switch()?,
-                (RotationCommand::Finish, _) => held.finish()?,
-                (RotationCommand::Abort, RotationPhase::Switched) => held.switch_back()?,
-                (RotationCommand::Abort, _) => held.abandon()?,
+                (RotationCommand::Start, _) => authorities.start(now)?,
+                (RotationCommand::Switch, _) => authorities.switch()?,
+                (RotationCommand::Finish, _) => authorities.finish()?,
+                (RotationCommand::Abort, RotationPhase::Switched) => authorities.switch_back()?,
+                (RotationCommand::Abort, _) => authorities.abandon()?,
                 (RotationCommand::Status, _) => {}
             }
-            Ok(Trust::from(&*held))
+            Ok(Trust::from(&*authorities))
         });
         // It fails only if the task panicked; the state of the files is unknown then.
         let trust =
-            taken.await.map_err(|error| MemberError::Store(parallax_store::StoreError::Io(error.to_string())))??;
+            task.await.map_err(|error| MemberError::Store(parallax_store::StoreError::Io(error.to_string())))??;
         tracing::warn!(phase = %self.authorities().phase(), "the rotation of the mesh's authority entered a new phase");
         if let Some(mesh) = &self.mesh {
             (mesh.set_trust)(trust)?;
@@ -114,11 +114,11 @@ impl MemberStore {
         let phase = self.authorities().phase();
         let is_ready = if phase == RotationPhase::Spreading { trusts_both } else { uses_signing };
         let (agents, waiting) = self.not_ready(is_ready).await?;
-        let held = self.authorities();
+        let authorities = self.authorities();
         Ok(RotationProgress {
             phase,
-            signing: hex::encode(held.signing().key_hash()),
-            other: held.other_trusted().map(|other| hex::encode(other.key_hash())),
+            signing: hex::encode(authorities.signing().key_hash()),
+            other: authorities.other_trusted().map(|other| hex::encode(other.key_hash())),
             agents,
             not_ready: if phase == RotationPhase::Stable { Vec::new() } else { waiting },
         })
@@ -133,12 +133,13 @@ impl MemberStore {
         agents.retain(|agent| agent.revoked_at.is_none());
         let connected = self.connected_agents();
         let authorities = self.authorities();
-        let knows = |id| {
+        let is_known_ready = |id| {
             let view = connected.iter().find(|view| view.agent.id == id);
-            view.and_then(|view| view.credentials.as_ref()).is_some_and(|held| is_ready(held, &authorities))
+            view.and_then(|view| view.credentials.as_ref())
+                .is_some_and(|credentials| is_ready(credentials, &authorities))
         };
         let count = agents.len();
-        Ok((count, agents.into_iter().filter(|agent| !knows(agent.id)).map(|agent| agent.name).collect()))
+        Ok((count, agents.into_iter().filter(|agent| !is_known_ready(agent.id)).map(|agent| agent.name).collect()))
     }
 
     fn authorities(&self) -> MutexGuard<'_, AuthorityStore> {
@@ -146,18 +147,18 @@ impl MemberStore {
     }
 }
 
-fn trusts_both(held: &HeldCredentials, authorities: &AuthorityStore) -> bool {
-    let trusts = |hash: [u8; 32]| held.trusts.contains(&hash);
+fn trusts_both(credentials: &HeldCredentials, authorities: &AuthorityStore) -> bool {
+    let trusts = |hash: [u8; 32]| credentials.trusts.contains(&hash);
     trusts(authorities.signing().key_hash()) && authorities.other_trusted().is_none_or(|other| trusts(other.key_hash()))
 }
 
 /// Returns true if an agent keeps working when only the signing authority is trusted.
-fn uses_signing(held: &HeldCredentials, authorities: &AuthorityStore) -> bool {
+fn uses_signing(credentials: &HeldCredentials, authorities: &AuthorityStore) -> bool {
     let signing = authorities.signing().key_hash();
-    held.trusts.contains(&signing) && held.certified_by == Some(signing)
+    credentials.trusts.contains(&signing) && credentials.certified_by == Some(signing)
 }
 
-fn first_names(mut names: Vec<String>) -> Vec<String> {
+fn truncate_names(mut names: Vec<String>) -> Vec<String> {
     names.truncate(MAX_NAMED);
     names
 }

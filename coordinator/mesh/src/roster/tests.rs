@@ -20,7 +20,7 @@ fn agent(no: u16) -> AgentRecord {
     }
 }
 
-fn arrived(session: u64, at: i64) -> ConnectionInfo {
+fn connection_info(session: u64, at: i64) -> ConnectionInfo {
     ConnectionInfo {
         session,
         at: Timestamp::from_millis(at),
@@ -33,37 +33,37 @@ fn arrived(session: u64, at: i64) -> ConnectionInfo {
 }
 
 fn connected(roster: &Roster, no: u16) -> Option<bool> {
-    roster.mesh().vantage(VantageNo(no)).map(|place| place.connected)
+    roster.mesh().vantage(VantageNo(no)).map(|vantage| vantage.connected)
 }
 
 #[test]
-fn an_agent_is_in_the_mesh_from_its_enrolment_and_connected_while_it_is() {
+fn an_agent_is_in_the_mesh_from_enrolment_and_connected_while_its_connection_lasts() {
     let mut roster = Roster::default();
-    assert_eq!(roster.connect(VantageNo(1), arrived(1, 0)), None);
+    assert_eq!(roster.connect(VantageNo(1), connection_info(1, 0)), None);
     roster.set_agents(vec![agent(1)]);
     assert_eq!(connected(&roster, 1), Some(false));
-    roster.connect(VantageNo(1), arrived(1, 0));
+    roster.connect(VantageNo(1), connection_info(1, 0));
     assert_eq!(connected(&roster, 1), Some(true));
     assert!(roster.disconnect(VantageNo(1), 1));
     assert_eq!(connected(&roster, 1), Some(false));
 }
 
 #[test]
-fn the_newest_connection_has_the_place_and_the_older_ones_end_does_not_matter() {
+fn the_end_of_a_replaced_connection_does_not_disconnect_the_newest() {
     let mut roster = Roster::default();
     roster.set_agents(vec![agent(1)]);
-    roster.connect(VantageNo(1), arrived(1, 0));
-    let seated = roster.connect(VantageNo(1), arrived(2, 10)).unwrap();
-    assert_eq!(seated, ConnectOutcome { replaced: Some(1), found_shared: false, shared_until: None });
+    roster.connect(VantageNo(1), connection_info(1, 0));
+    let outcome = roster.connect(VantageNo(1), connection_info(2, 10)).unwrap();
+    assert_eq!(outcome, ConnectOutcome { replaced: Some(1), found_shared: false, shared_until: None });
     assert!(!roster.disconnect(VantageNo(1), 1));
     assert_eq!(connected(&roster, 1), Some(true));
 }
 
 #[test]
-fn the_revoked_are_gone_and_their_sessions_are_named() {
+fn revoked_agents_are_removed_and_their_sessions_returned() {
     let mut roster = Roster::default();
     roster.set_agents(vec![agent(1), agent(2)]);
-    roster.connect(VantageNo(1), arrived(5, 0));
+    roster.connect(VantageNo(1), connection_info(5, 0));
     let revoked = AgentRecord { revoked_at: Some(Timestamp::from_millis(1)), ..agent(1) };
     assert_eq!(roster.set_agents(vec![revoked, agent(2)]), [(VantageNo(1), 5)]);
     assert_eq!(connected(&roster, 1), None);
@@ -71,71 +71,73 @@ fn the_revoked_are_gone_and_their_sessions_are_named() {
 }
 
 #[test]
-fn enrolling_others_leaves_connections_alone() {
+fn enrolling_other_agents_keeps_connections() {
     let mut roster = Roster::default();
     roster.set_agents(vec![agent(1)]);
-    roster.connect(VantageNo(1), arrived(5, 0));
+    roster.connect(VantageNo(1), connection_info(5, 0));
     assert_eq!(roster.set_agents(vec![agent(1), agent(2)]), []);
     assert_eq!(connected(&roster, 1), Some(true));
 }
 
 #[test]
-fn a_flapping_pair_is_set_aside_and_let_out_when_it_rests() {
+fn a_shared_identity_is_quarantined_and_released_after_a_quiet_time() {
     let mut roster = Roster::default();
     roster.set_agents(vec![agent(1)]);
-    let found: Vec<bool> = (0..6)
-        .map(|n| roster.connect(VantageNo(1), arrived(n, i64::try_from(n).unwrap() * 1_000)).unwrap().found_shared)
+    let found_shared: Vec<bool> = (0..6)
+        .map(|n| {
+            roster.connect(VantageNo(1), connection_info(n, i64::try_from(n).unwrap() * 1_000)).unwrap().found_shared
+        })
         .collect();
-    assert_eq!(found, [false, false, false, true, false, false]);
-    assert!(roster.mesh().vantage(VantageNo(1)).is_some_and(|place| place.quarantined && place.connected));
+    assert_eq!(found_shared, [false, false, false, true, false, false]);
+    assert!(roster.mesh().vantage(VantageNo(1)).is_some_and(|vantage| vantage.quarantined && vantage.connected));
     assert_eq!(roster.release_settled(Timestamp::from_millis(100_000)), []);
-    let over = Timestamp::from_millis(5_000 + TAKEOVER_SPAN_MS + 1);
-    assert_eq!(roster.release_settled(over), [AgentId::from_u128(1)]);
-    assert_eq!(roster.release_settled(over), [], "reported once");
-    assert!(roster.mesh().vantage(VantageNo(1)).is_some_and(|place| !place.quarantined));
+    let end = Timestamp::from_millis(5_000 + TAKEOVER_SPAN_MS + 1);
+    assert_eq!(roster.release_settled(end), [AgentId::from_u128(1)]);
+    assert_eq!(roster.release_settled(end), [], "reported once");
+    assert!(roster.mesh().vantage(VantageNo(1)).is_some_and(|vantage| !vantage.quarantined));
 }
 
 #[test]
-fn an_agent_that_is_killed_and_started_again_is_no_pair_and_neither_is_one_on_a_bad_line() {
+fn restarts_and_bad_connections_are_no_shared_identity() {
     let mut roster = Roster::default();
     roster.set_agents(vec![agent(1)]);
     for n in 0..20 {
-        let restarted = ConnectionInfo { boot: BootId(n), ..arrived(n, 0) };
+        let restarted = ConnectionInfo { boot: BootId(n), ..connection_info(n, 0) };
         assert!(!roster.connect(VantageNo(1), restarted).unwrap().found_shared);
     }
     for n in 20..40 {
-        let moved = ConnectionInfo { boot: BootId(99), ..arrived(n, 0) };
+        let moved = ConnectionInfo { boot: BootId(99), ..connection_info(n, 0) };
         assert!(!roster.connect(VantageNo(1), moved).unwrap().found_shared);
     }
 }
 
 #[test]
-fn a_clock_that_is_off_is_told_once() {
+fn a_wrong_clock_is_reported_once() {
     let mut roster = Roster::default();
     roster.set_agents(vec![agent(1)]);
-    let told = [1_999, -2_001, -9_000, 0, i64::MIN].map(|skew| roster.record_skew(VantageNo(1), skew));
-    assert_eq!(told, [false, true, false, false, true]);
+    let reported = [1_999, -2_001, -9_000, 0, i64::MIN].map(|skew| roster.record_skew(VantageNo(1), skew));
+    assert_eq!(reported, [false, true, false, false, true]);
     assert!(roster.agent_views()[0].is_clock_off);
 }
 
 #[test]
-fn a_pair_that_was_set_aside_before_a_restart_stays_aside_for_the_rest_of_its_time_and_is_told_of_no_more() {
+fn a_shared_identity_stays_in_quarantine_over_a_restart_without_another_report() {
     let until = Timestamp::from_millis(TAKEOVER_SPAN_MS);
-    let standing = IdentityState { suspended_until: Some(until), ..IdentityState::default() };
+    let identity = IdentityState { suspended_until: Some(until), ..IdentityState::default() };
     let mut roster = Roster::default();
-    roster.set_agents(vec![AgentRecord { identity: standing, ..agent(1) }]);
+    roster.set_agents(vec![AgentRecord { identity, ..agent(1) }]);
     assert!(roster.agent_views()[0].is_shared);
-    roster.connect(VantageNo(1), arrived(1, 1));
+    roster.connect(VantageNo(1), connection_info(1, 1));
     assert_eq!(roster.release_settled(until), []);
-    let seated = roster.connect(VantageNo(1), arrived(2, 10)).unwrap();
-    assert_eq!(seated.shared_until, Some(until + 10), "each take-over lengthens it");
-    assert!(!seated.found_shared);
+    let outcome = roster.connect(VantageNo(1), connection_info(2, 10)).unwrap();
+    assert_eq!(outcome.shared_until, Some(until + 10), "each take-over lengthens it");
+    assert!(!outcome.found_shared);
     assert_eq!(roster.release_settled(until + 1), []);
     assert_eq!(roster.release_settled(until + 11), [AgentId::from_u128(1)]);
 }
 
 #[test]
-fn a_clock_that_was_set_back_keeps_no_pair_aside_for_longer() {
+fn a_clock_set_back_does_not_lengthen_the_quarantine_of_a_shared_identity() {
     let until = Some(Timestamp::from_millis(9 * TAKEOVER_SPAN_MS));
     let mut roster = Roster::default();
     roster.set_agents(vec![AgentRecord {
@@ -146,11 +148,11 @@ fn a_clock_that_was_set_back_keeps_no_pair_aside_for_longer() {
 }
 
 #[test]
-fn a_host_that_can_not_check_confirms_nobody_until_it_can() {
+fn an_unfit_host_confirms_nothing_until_it_is_fit() {
     let mut roster = Roster::default();
     roster.set_agents(vec![agent(1)]);
-    let unfit = |roster: &Roster| roster.mesh().vantage(VantageNo(1)).map(|place| place.unfit);
-    roster.connect(VantageNo(1), ConnectionInfo { faults: vec![WireOwnFault::NoRoute], ..arrived(1, 0) });
+    let unfit = |roster: &Roster| roster.mesh().vantage(VantageNo(1)).map(|vantage| vantage.unfit);
+    roster.connect(VantageNo(1), ConnectionInfo { faults: vec![WireOwnFault::NoRoute], ..connection_info(1, 0) });
     assert_eq!(unfit(&roster), Some(true));
     for (faults, expected) in [
         (vec![], false),
@@ -163,29 +165,31 @@ fn a_host_that_can_not_check_confirms_nobody_until_it_can() {
     ] {
         assert!(roster.record_faults(VantageNo(1), 1, &faults));
         assert_eq!(unfit(&roster), Some(expected), "{faults:?}");
-        let shown = &roster.agent_views()[0].unfit;
-        assert_eq!(!shown.is_empty(), expected, "the operator is notified of what the rules judge by: {faults:?}");
-        assert!(!shown.contains(&WireOwnFault::NotPermitted.to_string()));
+        let displayed = &roster.agent_views()[0].unfit;
+        assert_eq!(!displayed.is_empty(), expected, "the operator is notified of what the rules judge by: {faults:?}");
+        assert!(!displayed.contains(&WireOwnFault::NotPermitted.to_string()));
     }
     roster.disconnect(VantageNo(1), 1);
     assert_eq!(unfit(&roster), Some(false), "it may come back another");
 }
 
 #[test]
-fn an_agent_that_is_contradicted_is_shown_with_those_that_do() {
+fn a_contradicted_agent_is_shown_with_the_agents_that_contradict_it() {
     let mut roster = Roster::default();
     roster.set_agents(vec![agent(1), agent(2), agent(3)]);
-    let found = Contradictions { outcomes: 6, contradicted: 5, by: vec![(VantageNo(2), 5), (VantageNo(9), 3)] };
-    let (held, spared) = ([(VantageNo(1), found.clone())].into(), [(VantageNo(3), found)].into());
-    roster.set_suspects(&SuspectedVantages { quarantined: held, spared });
-    let shown = |roster: &Roster| {
-        let one = |view: AgentView| (view.is_quarantined, view.contradicted);
-        roster.agent_views().into_iter().map(one).collect::<Vec<_>>()
+    let contradictions =
+        Contradictions { outcomes: 6, contradicted: 5, by: vec![(VantageNo(2), 5), (VantageNo(9), 3)] };
+    let (quarantined, spared) =
+        ([(VantageNo(1), contradictions.clone())].into(), [(VantageNo(3), contradictions)].into());
+    roster.set_suspects(&SuspectedVantages { quarantined, spared });
+    let displayed = |roster: &Roster| {
+        let display_state = |view: AgentView| (view.is_quarantined, view.contradicted);
+        roster.agent_views().into_iter().map(display_state).collect::<Vec<_>>()
     };
-    let words = Some("5 of 6 results contradicted, 5 by a2 (AS1), 3 by agent number 9".to_owned());
-    assert_eq!(shown(&roster), [(true, words.clone()), (false, None), (false, words)]);
+    let text = Some("5 of 6 results contradicted, 5 by a2 (AS1), 3 by agent number 9".to_owned());
+    assert_eq!(displayed(&roster), [(true, text.clone()), (false, None), (false, text)]);
     assert!(roster.mesh().vantage(VantageNo(1)).unwrap().quarantined);
     assert!(!roster.mesh().vantage(VantageNo(3)).unwrap().quarantined);
     roster.set_suspects(&SuspectedVantages::default());
-    assert_eq!(shown(&roster), vec![(false, None); 3]);
+    assert_eq!(displayed(&roster), vec![(false, None); 3]);
 }

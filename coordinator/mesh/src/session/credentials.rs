@@ -32,7 +32,7 @@ pub(super) struct SessionCertificates {
     /// First millisecond after the connection's end.
     ends: Arc<AtomicI64>,
     /// Serial of the certificate that the agent last reported.
-    held: Vec<u8>,
+    held_serial: Vec<u8>,
     renewed_at: Option<Instant>,
 }
 
@@ -47,12 +47,12 @@ struct KnownCertificate {
 
 impl SessionCertificates {
     /// Starts with the certificate presented in the handshake.
-    pub(super) fn new(shown: &AgentIdentity, authority: Option<[u8; 32]>) -> Self {
-        let ends = end_of(shown.validity.not_after);
-        let held = shown.serial.as_bytes().to_vec();
-        let shown = KnownCertificate { authority, ends, valid_from: shown.validity.not_before };
-        let known = BTreeMap::from([(held.clone(), shown)]);
-        Self { known, ends: Arc::new(AtomicI64::new(ends)), held, renewed_at: None }
+    pub(super) fn new(presented: &AgentIdentity, authority: Option<[u8; 32]>) -> Self {
+        let ends = end_of(presented.validity.not_after);
+        let held_serial = presented.serial.as_bytes().to_vec();
+        let presented = KnownCertificate { authority, ends, valid_from: presented.validity.not_before };
+        let known = BTreeMap::from([(held_serial.clone(), presented)]);
+        Self { known, ends: Arc::new(AtomicI64::new(ends)), held_serial, renewed_at: None }
     }
 
     /// Returns the end of the connection, which moves when the agent holds a newer certificate.
@@ -61,40 +61,41 @@ impl SessionCertificates {
     }
 
     /// Returns the certificate that the agent last reported, in stored form.
-    fn held(&self) -> member::CertificateId {
-        let valid_from = self.known.get(&self.held).map_or(0, |one| one.valid_from);
-        member::CertificateId { serial: self.held.clone(), valid_from }
+    fn held_certificate(&self) -> member::CertificateId {
+        let valid_from = self.known.get(&self.held_serial).map_or(0, |certificate| certificate.valid_from);
+        member::CertificateId { serial: self.held_serial.clone(), valid_from }
     }
 
     /// Writes the agent's certificate to its record, if the record does not have it yet.
     pub(super) async fn record_presented(&self, hub: &Hub, agent: &AgentRecord) {
-        let held = self.held();
-        match agent.certificate_status(&held) {
+        let certificate = self.held_certificate();
+        match agent.certificate_status(&certificate) {
             CertificateStatus::Newest => {}
             CertificateStatus::Previous | CertificateStatus::Superseded => return,
             CertificateStatus::NewerThanRecord => {
                 if let Some(omitted) = hub.logs.admit((Some(agent.id), "certificate ahead")) {
                     warn!(
-                        agent = %agent.id, name = agent.name, serial = %hex::encode(&held.serial), omitted,
+                        agent = %agent.id, name = agent.name, serial = %hex::encode(&certificate.serial), omitted,
                         "the agent's certificate is newer than its record, so the store was restored from an older backup; it is accepted as the newest",
                     );
                 }
             }
         }
-        hub.update_record(agent.id, IdentityChange::Presented(held)).await;
+        hub.update_record(agent.id, IdentityChange::Presented(certificate)).await;
     }
 
     fn remember(&mut self, serial: Vec<u8>, certificate: KnownCertificate) {
         if self.known.len() >= MAX_KNOWN {
-            let soonest = self.known.iter().min_by_key(|(_, one)| one.ends).map(|(serial, _)| serial.clone());
-            soonest.and_then(|serial| self.known.remove(&serial));
+            let expires_first =
+                self.known.iter().min_by_key(|(_, certificate)| certificate.ends).map(|(serial, _)| serial.clone());
+            expires_first.and_then(|serial| self.known.remove(&serial));
         }
         self.known.insert(serial, certificate);
     }
 
     /// Returns true if any certificate that the agent may hold was issued by that authority.
     fn has_certificate_of(&self, authority: [u8; 32]) -> bool {
-        self.known.values().any(|one| one.authority == Some(authority))
+        self.known.values().any(|certificate| certificate.authority == Some(authority))
     }
 }
 
@@ -107,12 +108,12 @@ impl Session {
     }
 
     /// Records the certificate that the agent holds. If it is a newer one, the connection lasts as long as that.
-    pub(super) async fn handle_holds(&mut self, holds: TrustReport) -> Result<(), SessionError> {
-        if holds.authorities.is_empty() || holds.authorities.len() > 2 {
+    pub(super) async fn handle_trust_report(&mut self, report: TrustReport) -> Result<(), SessionError> {
+        if report.authorities.is_empty() || report.authorities.len() > 2 {
             let rule = "must be one or two";
             return Err(SessionError::Protocol(ProtocolError::Invalid { field: "holds.authorities", rule }));
         }
-        let Some(certificate) = self.certificates.known.get(&holds.serial).copied() else {
+        let Some(certificate) = self.certificates.known.get(&report.serial).copied() else {
             if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "unknown certificate")) {
                 warn!(
                     agent = %self.agent.id, omitted,
@@ -122,13 +123,15 @@ impl Session {
             return Ok(());
         };
         self.certificates.ends.fetch_max(certificate.ends, Ordering::AcqRel);
-        self.certificates.known.retain(|serial, _| *serial == holds.serial);
-        let is_another = std::mem::replace(&mut self.certificates.held, holds.serial.clone()) != holds.serial;
+        self.certificates.known.retain(|serial, _| *serial == report.serial);
+        let is_another = std::mem::replace(&mut self.certificates.held_serial, report.serial.clone()) != report.serial;
         if is_another {
-            self.hub.update_record(self.agent.id, IdentityChange::Presented(self.certificates.held())).await;
+            self.hub
+                .update_record(self.agent.id, IdentityChange::Presented(self.certificates.held_certificate()))
+                .await;
         }
-        let held = HeldCredentials { trusts: holds.authorities, certified_by: certificate.authority };
-        self.hub.with_roster(|roster| roster.record_credentials(self.agent.vantage_no, held));
+        let credentials = HeldCredentials { trusts: report.authorities, certified_by: certificate.authority };
+        self.hub.with_roster(|roster| roster.record_credentials(self.agent.vantage_no, credentials));
         // The authority may have changed while the response was in flight.
         if is_another && certificate.authority != Some(self.hub.trust.load().signing.key_hash()) {
             self.send_authorities().await?;
@@ -138,7 +141,7 @@ impl Session {
 
     /// Handles a request for a new certificate.
     pub(super) async fn renew(&mut self, request: &[u8]) -> Result<(), SessionError> {
-        let answer = match self.try_renew(request).await {
+        let response = match self.try_renew(request).await {
             Ok(renewed) => ToAgent::Renewed(renewed),
             Err(reason @ (CloseReason::Revoked | CloseReason::UnknownAgent)) => {
                 return Err(SessionError::Close(reason));
@@ -148,15 +151,15 @@ impl Session {
                 ToAgent::RenewRefused { reason }
             }
         };
-        self.send(&answer).await
+        self.send(&response).await
     }
 
     async fn try_renew(&mut self, request: &[u8]) -> Result<RenewedCertificate, CloseReason> {
         let now = Instant::now();
         let trust = self.hub.trust.load_full();
         let signing = trust.signing.key_hash();
-        let life = self.hub.settings.certificate_life;
-        let spacing = Duration::from_secs(life.unsigned_abs() / 30).clamp(MIN_SPACING, MAX_SPACING);
+        let lifetime = self.hub.settings.certificate_life;
+        let spacing = Duration::from_secs(lifetime.unsigned_abs() / 30).clamp(MIN_SPACING, MAX_SPACING);
         let is_soon = self.certificates.renewed_at.is_some_and(|last| now.duration_since(last) < spacing);
         // A certificate of an outgoing authority may be renewed without waiting.
         if is_soon && self.certificates.has_certificate_of(signing) {
@@ -164,21 +167,21 @@ impl Session {
         }
         enrolled_agent(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
         self.certificates.renewed_at = Some(now);
-        let issued = join::issue_certificate(&trust, request, self.agent.id, self.hub.clock.now(), life)?;
+        let issued = join::issue_certificate(&trust, request, self.agent.id, self.hub.clock.now(), lifetime)?;
         let serial = issued.serial.as_bytes().to_vec();
         let valid_from = issued.validity.not_before;
-        let by = self.certificates.held();
-        let made = member::CertificateId { serial: serial.clone(), valid_from };
+        let held = self.certificates.held_certificate();
+        let issued_certificate = member::CertificateId { serial: serial.clone(), valid_from };
         // Decided in the commit that records it, and sent only after: of two concurrent requests, one is too late.
-        let note = IdentityChange::Issued { made, by: by.clone() };
-        let noted = self.hub.update_record(self.agent.id, note).await.ok_or(CloseReason::Internal)?;
-        let is_superseded = noted == IdentityUpdate::Superseded;
+        let change = IdentityChange::Issued { made: issued_certificate, by: held.clone() };
+        let update = self.hub.update_record(self.agent.id, change).await.ok_or(CloseReason::Internal)?;
+        let is_superseded = update == IdentityUpdate::Superseded;
         self.hub.with_roster(|roster| roster.record_superseded(self.agent.vantage_no, is_superseded));
         if is_superseded {
             if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "renewal refused")) {
                 warn!(
                     agent = %self.agent.id, name = self.agent.name, remote = %self.connection.remote_address(),
-                    serial = %hex::encode(&by.serial), omitted,
+                    serial = %hex::encode(&held.serial), omitted,
                     "renewal refused: this certificate was replaced by another; the identity was copied, or the agent's folder was restored from a backup",
                 );
             }

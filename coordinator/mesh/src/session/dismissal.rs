@@ -1,4 +1,4 @@
-//! Dismissal: tells a revoked or removed agent to delete its customer data.
+//! Dismissal: asks a revoked or removed agent to delete its customer data.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ pub(super) async fn is_due(hub: &Hub, identity: &AgentIdentity, reason: CloseRea
 /// the agent has received it. Before its welcome an agent trusts no connection close, since anyone who observes a
 /// handshake can forge one.
 pub(super) async fn send(connection: &Connection, reason: CloseReason, opened: Option<(SendStream, FrameReceiver)>) {
-    let told = async {
-        // The stream's other half is held: an agent that can't write its hello would read nothing.
+    let sent = async {
+        // The stream's other half stays open: an agent that can't write its hello would read nothing.
         let (mut control, _frames, _hello) = match opened {
             Some((control, frames)) => (control, Some(frames), None),
             None => {
@@ -42,6 +42,6 @@ pub(super) async fn send(connection: &Connection, reason: CloseReason, opened: O
         control.finish().ok()?;
         control.stopped().await.ok()
     };
-    // An agent that does not read it is told at its next connection.
-    let _ = timeout(TIME_LIMIT, told).await;
+    // An agent that does not read it receives it on its next connection.
+    let _ = timeout(TIME_LIMIT, sent).await;
 }

@@ -29,7 +29,7 @@ impl FaultReportPacer {
 
     /// Returns the newest report if one is due.
     fn take_due(&mut self, now: Instant) -> Option<Vec<WireOwnFault>> {
-        if self.recorded_at.is_some_and(|noted| now.duration_since(noted) < FAULT_INTERVAL) {
+        if self.recorded_at.is_some_and(|recorded_at| now.duration_since(recorded_at) < FAULT_INTERVAL) {
             return None;
         }
         let faults = self.waiting.take()?;
@@ -55,28 +55,31 @@ impl Session {
 
     /// Records the host's clock skew.
     pub(super) fn record_skew(&self, skew_ms: i64) {
-        let place = self.agent.vantage_no;
-        if self.hub.with_roster(|roster| roster.record_skew(place, skew_ms))
+        let vantage = self.agent.vantage_no;
+        if self.hub.with_roster(|roster| roster.record_skew(vantage, skew_ms))
             && let Some(omitted) = self.may_log("skew")
         {
             warn!(agent = %self.agent.id, skew_ms, omitted, "the host's clock is off");
         }
     }
 
-    /// Records the faults that keep the host from checking, or that there are none any more.
+    /// Records the faults that keep the host from checking; an empty list means that it is fit again.
     fn record_faults(&self, faults: &[WireOwnFault]) {
-        let words: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        let (place, number, told) = (self.agent.vantage_no, self.guard.number, words.join("; "));
-        if !self.hub.with_roster(|roster| roster.record_faults(place, number, faults)) {
+        let texts: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        let (vantage, number, text) = (self.agent.vantage_no, self.guard.number, texts.join("; "));
+        if !self.hub.with_roster(|roster| roster.record_faults(vantage, number, faults)) {
             return;
         }
-        let kind = if told.is_empty() { "fit" } else { "unfit" };
+        let kind = if text.is_empty() { "fit" } else { "unfit" };
         let Some(omitted) = self.may_log(kind) else { return };
         let (agent, name) = (self.agent.id, &self.agent.name);
-        if told.is_empty() {
+        if text.is_empty() {
             info!(target: FITNESS_LOG_TARGET, %agent, %name, omitted, "an agent's host is fit to check again");
         } else {
-            warn!(target: FITNESS_LOG_TARGET, %agent, %name, faults = told, omitted, "an agent's host is not fit to check");
+            warn!(
+                target: FITNESS_LOG_TARGET, %agent, %name, faults = text, omitted,
+                "an agent's host is not fit to check",
+            );
         }
     }
 
@@ -104,18 +107,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_that_change_often_are_noted_at_a_pace_and_the_newest_is_never_lost() {
-        let (mut pace, begun) = (FaultReportPacer::default(), Instant::now());
-        let mut noted = Vec::new();
+    fn frequent_fault_reports_are_delayed_and_the_newest_is_never_lost() {
+        let (mut pacer, started) = (FaultReportPacer::default(), Instant::now());
+        let mut reports = Vec::new();
         for tenth in 0..200 {
             let faults = if tenth % 2 == 0 { vec![WireOwnFault::NoRoute] } else { Vec::new() };
-            pace.push(faults);
-            noted.extend(pace.take_due(begun + Duration::from_millis(100 * tenth)));
+            pacer.push(faults);
+            reports.extend(pacer.take_due(started + Duration::from_millis(100 * tenth)));
         }
-        assert_eq!(noted.len(), 4);
-        assert_eq!(noted[0], [WireOwnFault::NoRoute], "the first at once");
-        let last = pace.take_due(begun + Duration::from_secs(60));
+        assert_eq!(reports.len(), 4);
+        assert_eq!(reports[0], [WireOwnFault::NoRoute], "the first at once");
+        let last = pacer.take_due(started + Duration::from_secs(60));
         assert_eq!(last, Some(Vec::new()));
-        assert_eq!(pace.take_due(begun + Duration::from_secs(90)), None);
+        assert_eq!(pacer.take_due(started + Duration::from_secs(90)), None);
     }
 }

@@ -10,24 +10,24 @@ use parallax_protocol::result::{self as wire_result, CheckResult, NumberedResult
 use super::*;
 
 #[tokio::test]
-async fn rounds_of_before_an_edit_are_no_fault_of_the_agent() {
-    let mut world = TestMesh::start().await;
-    world.schedule([monitor(1, 2)]);
-    let member = world.member(1).await;
-    let _other = world.connect(&world.member(2).await).await;
-    let mut agent = world.connect(&member).await;
+async fn rounds_from_before_an_edit_are_not_counted_against_the_agent() {
+    let mut test_mesh = TestMesh::start().await;
+    test_mesh.schedule([monitor(1, 2)]);
+    let member = test_mesh.member(1).await;
+    let _other = test_mesh.connect(&test_mesh.member(2).await).await;
+    let mut agent = test_mesh.connect(&member).await;
     let revision = loop {
-        if let ToAgent::Schedule(change) = agent.hear_of_work().await
+        if let ToAgent::Schedule(change) = agent.next_work_frame().await
             && change.put.iter().any(|one| one.every == 2)
         {
             break change.revision;
         }
     };
-    agent.say(&ToCoordinator::ScheduleApplied { slot_epoch: 5, revision }).await;
-    agent.say(&ToCoordinator::TimeRequest { sent_us: 1 }).await;
-    while !matches!(agent.hear().await, ToAgent::Time(_)) {}
-    world.clock.set(NOW + MINUTE);
-    let mesh = world.mesh.mesh().borrow().clone();
+    agent.send(&ToCoordinator::ScheduleApplied { slot_epoch: 5, revision }).await;
+    agent.send(&ToCoordinator::TimeRequest { sent_us: 1 }).await;
+    while !matches!(agent.next_frame().await, ToAgent::Time(_)) {}
+    test_mesh.clock.set(NOW + MINUTE);
+    let mesh = test_mesh.mesh.mesh().borrow().clone();
     let share = share(&monitor(1, 2), &mesh, VantageNo(1)).unwrap();
     let newest = (NOW.as_millis() + MINUTE - i64::from(share.offset_ms)).div_euclid(MINUTE).unsigned_abs();
     let (own, other) = if newest % 2 == u64::from(share.from) { (newest, newest + 1) } else { (newest - 1, newest) };
@@ -38,10 +38,10 @@ async fn rounds_of_before_an_edit_are_no_fault_of_the_agent() {
     let batch = ResultBatch::pack(BOOT, (NOW + MINUTE).as_millis(), &all, slot).unwrap();
     let mut results = agent.connection.open_uni().await.unwrap();
     write(&mut results, &ResultFrame::Batch(batch), MAX_FRAME).await.unwrap();
-    let batch = world.batch().await;
-    let taken: Vec<_> = batch.observations.iter().filter_map(|(_, seen)| seen.round).collect();
-    assert_eq!(taken, [own]);
-    assert_eq!(world.mesh.counters().rounds_refused.load(Ordering::Relaxed), 0);
+    let batch = test_mesh.batch().await;
+    let accepted: Vec<_> = batch.observations.iter().filter_map(|(_, observation)| observation.round).collect();
+    assert_eq!(accepted, [own]);
+    assert_eq!(test_mesh.mesh.counters().rounds_refused.load(Ordering::Relaxed), 0);
 }
 
 fn claim(seq: u64, round: u64) -> NumberedResult {
@@ -57,26 +57,26 @@ fn claim(seq: u64, round: u64) -> NumberedResult {
 }
 
 #[tokio::test]
-async fn only_rounds_that_were_dealt_to_the_place_and_are_due_are_handed_on() {
-    let mut world = TestMesh::start().await;
-    world.schedule([monitor(1, 1)]);
-    let liar = world.member(1).await;
-    let _other = world.connect(&world.member(2).await).await;
-    let mut liar = world.connect(&liar).await;
-    // Both agents are connected: every second round belongs to the liar, who claims to hold the schedule.
+async fn only_assigned_and_due_rounds_are_forwarded() {
+    let mut test_mesh = TestMesh::start().await;
+    test_mesh.schedule([monitor(1, 1)]);
+    let malicious = test_mesh.member(1).await;
+    let _other = test_mesh.connect(&test_mesh.member(2).await).await;
+    let mut malicious = test_mesh.connect(&malicious).await;
+    // Both agents are connected: every second round belongs to the malicious one, which confirms the schedule.
     let revision = loop {
-        if let ToAgent::Schedule(change) = liar.hear_of_work().await
+        if let ToAgent::Schedule(change) = malicious.next_work_frame().await
             && change.put.iter().any(|one| one.every == 2)
         {
             break change.revision;
         }
     };
-    liar.say(&ToCoordinator::ScheduleApplied { slot_epoch: 5, revision }).await;
-    // The response comes after the result was processed.
-    liar.say(&ToCoordinator::TimeRequest { sent_us: 1 }).await;
-    while !matches!(liar.hear().await, ToAgent::Time(_)) {}
-    world.clock.set(NOW + MINUTE);
-    let mesh = world.mesh.mesh().borrow().clone();
+    malicious.send(&ToCoordinator::ScheduleApplied { slot_epoch: 5, revision }).await;
+    // The response arrives after the confirmation was processed.
+    malicious.send(&ToCoordinator::TimeRequest { sent_us: 1 }).await;
+    while !matches!(malicious.next_frame().await, ToAgent::Time(_)) {}
+    test_mesh.clock.set(NOW + MINUTE);
+    let mesh = test_mesh.mesh.mesh().borrow().clone();
     let share = share(&monitor(1, 1), &mesh, VantageNo(1)).unwrap();
     let newest = (NOW.as_millis() + MINUTE - i64::from(share.offset_ms)).div_euclid(MINUTE).unsigned_abs();
     let is_own = |round: &u64| round % 2 == u64::from(share.from);
@@ -84,17 +84,17 @@ async fn only_rounds_that_were_dealt_to_the_place_and_are_due_are_handed_on() {
     let numbered: Vec<_> = (1..).zip(&claims).map(|(seq, round)| claim(seq, *round)).collect();
     let slot = |_: wire_id::WireMonitorId| Some(1);
     let batch = ResultBatch::pack(BOOT, (NOW + MINUTE).as_millis(), &numbered, slot).unwrap();
-    let mut results = liar.connection.open_uni().await.unwrap();
+    let mut results = malicious.connection.open_uni().await.unwrap();
     write(&mut results, &ResultFrame::Batch(batch), MAX_FRAME).await.unwrap();
-    let batch = world.batch().await;
-    let taken = batch.observations.iter().filter_map(|(_, seen): &(u32, Observation)| seen.round);
+    let batch = test_mesh.batch().await;
+    let accepted = batch.observations.iter().filter_map(|(_, observation): &(u32, Observation)| observation.round);
     let is_due = |round: &u64| due_ms(share.offset_ms, 60_000, *round) <= (NOW + MINUTE).as_millis() + 30_000;
     let own: Vec<u64> = claims.iter().copied().filter(is_own).filter(is_due).collect();
-    assert_eq!(taken.collect::<Vec<_>>(), own);
+    assert_eq!(accepted.collect::<Vec<_>>(), own);
     assert!(!own.is_empty());
-    let refused = world.mesh.counters().rounds_refused.load(Ordering::Relaxed);
+    let refused = test_mesh.mesh.counters().rounds_refused.load(Ordering::Relaxed);
     assert_eq!(refused, (claims.len() - own.len()) as u64);
     // Everything is acknowledged: otherwise an agent would resend it forever.
     batch.on_durable.send(()).unwrap();
-    assert!(matches!(liar.hear_more().await, ToAgent::Ack(mark) if mark.through == 7));
+    assert!(matches!(malicious.next_reply().await, ToAgent::Ack(mark) if mark.through == 7));
 }

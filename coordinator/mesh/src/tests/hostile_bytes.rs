@@ -9,17 +9,17 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 
-/// Streams tried, of each kind.
+/// Streams sent, of each kind.
 const CASES: usize = 60;
 
 /// Builds streams that an unknown peer may send: noise, a length with noise, and a whole frame that is truncated or
 /// altered.
-fn streams(whole: Vec<u8>) -> Vec<Vec<u8>> {
+fn streams(frame: Vec<u8>) -> Vec<Vec<u8>> {
     let noise = prop::collection::vec(any::<u8>(), 0..300);
     let framed = prop::collection::vec(any::<u8>(), 0..200)
         .prop_map(|body| [&u32::try_from(body.len()).unwrap_or(0).to_le_bytes(), body.as_slice()].concat());
-    let length = whole.len();
-    let (cut, changed) = (whole.clone(), whole);
+    let length = frame.len();
+    let (cut, changed) = (frame.clone(), frame);
     let cut = (0..length).prop_map(move |end| cut[..end].to_vec());
     let changed = (0..length, any::<u8>()).prop_map(move |(at, to)| {
         let mut bytes = changed.clone();
@@ -39,8 +39,8 @@ async fn send(connection: Connection, bytes: &[u8]) -> Option<CloseReason> {
     let _ = control.write_all(bytes).await;
     let _ = control.finish();
     let mut first = [0; 1];
-    let answered = timeout(LIMIT, receive.read(&mut first)).await.expect("in time");
-    if matches!(answered, Ok(Some(_))) {
+    let response = timeout(LIMIT, receive.read(&mut first)).await.expect("in time");
+    if matches!(response, Ok(Some(_))) {
         connection.close(VarInt::from_u32(0), b"");
         return None;
     }
@@ -48,14 +48,14 @@ async fn send(connection: Connection, bytes: &[u8]) -> Option<CloseReason> {
 }
 
 #[tokio::test]
-async fn whatever_is_said_first_ends_in_an_answer_or_in_a_named_reason() {
-    let world = TestMesh::start().await;
-    let (standing, member) = (world.member(1).await, world.member(2).await);
-    let mut standing = world.connect(&standing).await;
-    let whole = parallax_protocol::frame::encode(&ToCoordinator::Hello(hello(None)), MAX_FRAME).unwrap();
-    for bytes in streams(whole) {
-        let ended = send(world.dial_mesh(&member.credentials).await.unwrap(), &bytes).await;
-        let named = [
+async fn any_first_bytes_end_in_a_response_or_a_close_reason() {
+    let test_mesh = TestMesh::start().await;
+    let (connected, member) = (test_mesh.member(1).await, test_mesh.member(2).await);
+    let mut connected = test_mesh.connect(&connected).await;
+    let frame = parallax_protocol::frame::encode(&ToCoordinator::Hello(hello(None)), MAX_FRAME).unwrap();
+    for bytes in streams(frame) {
+        let ended = send(test_mesh.dial_mesh(&member.credentials).await.unwrap(), &bytes).await;
+        let allowed = [
             CloseReason::FrameTooLong,
             CloseReason::Undecodable,
             CloseReason::Invalid,
@@ -64,35 +64,35 @@ async fn whatever_is_said_first_ends_in_an_answer_or_in_a_named_reason() {
             // A whole Hello, and the stream's end after it.
             CloseReason::Done,
         ];
-        assert!(ended.is_none_or(|reason| named.contains(&reason)), "{ended:?} for {bytes:02x?}");
+        assert!(ended.is_none_or(|reason| allowed.contains(&reason)), "{ended:?} for {bytes:02x?}");
     }
-    standing.say(&ToCoordinator::TimeRequest { sent_us: 1 }).await;
-    assert!(matches!(standing.hear_more().await, ToAgent::Time(_)), "the connected agent is still connected");
+    connected.send(&ToCoordinator::TimeRequest { sent_us: 1 }).await;
+    assert!(matches!(connected.next_reply().await, ToAgent::Time(_)), "the connected agent is still connected");
 }
 
 #[tokio::test]
-async fn whatever_a_host_without_an_identity_says_makes_no_agent() {
-    let world = TestMesh::start().await;
+async fn no_bytes_from_a_host_without_identity_create_an_agent() {
+    let test_mesh = TestMesh::start().await;
     let key = AgentKey::generate().unwrap();
     let request = JoinRequest {
-        token: SecretText::new(JoinToken::generate(JoinTokenId(3), world.key_hash).unwrap().expose()),
+        token: SecretText::new(JoinToken::generate(JoinTokenId(3), test_mesh.key_hash).unwrap().expose()),
         csr_der: key.request().unwrap(),
     };
-    let whole = parallax_protocol::frame::encode(&request, MAX_JOIN_FRAME).unwrap();
-    for bytes in streams(whole) {
-        let config = join_config(world.key_hash, &[JOIN_V1], clock(|| NOW.as_millis() / SECOND)).unwrap();
-        let _ = send(world.dial(config).await.unwrap(), &bytes).await;
+    let frame = parallax_protocol::frame::encode(&request, MAX_JOIN_FRAME).unwrap();
+    for bytes in streams(frame) {
+        let config = join_config(test_mesh.key_hash, &[JOIN_V1], clock(|| NOW.as_millis() / SECOND)).unwrap();
+        let _ = send(test_mesh.dial(config).await.unwrap(), &bytes).await;
     }
-    assert!(world.records.agents.lock().unwrap().is_empty());
-    assert_eq!(world.mesh.counters().joined.load(Ordering::Relaxed), 0);
+    assert!(test_mesh.records.agents.lock().unwrap().is_empty());
+    assert_eq!(test_mesh.mesh.counters().joined.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn datagrams_of_noise_and_broken_handshakes_leave_those_who_are_connected_alone() {
-    let world = TestMesh::start().await;
-    let mut agent = world.connect(&world.member(1).await).await;
+async fn noise_and_broken_handshakes_do_not_disturb_connected_agents() {
+    let test_mesh = TestMesh::start().await;
+    let mut agent = test_mesh.connect(&test_mesh.member(1).await).await;
     let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let target: SocketAddr = world.mesh.address();
+    let target: SocketAddr = test_mesh.mesh.address();
     let first = first_datagram().await;
     let mut runner = TestRunner::deterministic();
     let noise = prop::collection::vec(any::<u8>(), 0..1_400);
@@ -114,12 +114,12 @@ async fn datagrams_of_noise_and_broken_handshakes_leave_those_who_are_connected_
             tokio::task::yield_now().await;
         }
     }
-    agent.say(&ToCoordinator::TimeRequest { sent_us: 1 }).await;
-    assert!(matches!(agent.hear_more().await, ToAgent::Time(_)));
+    agent.send(&ToCoordinator::TimeRequest { sent_us: 1 }).await;
+    assert!(matches!(agent.next_reply().await, ToAgent::Time(_)));
     assert!(agent.connection.close_reason().is_none());
-    let counters = world.mesh.counters();
+    let counters = test_mesh.mesh.counters();
     assert_eq!(counters.connections.load(Ordering::Relaxed), 2, "the joining and the agent's, and no other");
-    world.connect(&world.member(2).await).await;
+    test_mesh.connect(&test_mesh.member(2).await).await;
 }
 
 /// Returns the first datagram of a regular client.

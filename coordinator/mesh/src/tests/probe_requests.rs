@@ -11,17 +11,18 @@ use parallax_protocol::result::{self as wire_result, CheckResult, ProbeReport, W
 use super::super::roster::ConnectionInfo;
 use super::*;
 
-fn question(number: u32, place: u16, ms: i64) -> ProbeDispatch {
-    let ask = ProbeRequest { number, vantage: VantageNo(place), reason: ProbeReason::Confirm, deadline: NOW + ms };
-    let asked = monitor(1, 1);
-    let account = asked.account;
-    ProbeDispatch { slot: 1, monitor: asked.monitor, account, revision: 1, check: asked.check, request: ask }
+fn probe(number: u32, vantage: u16, ms: i64) -> ProbeDispatch {
+    let request =
+        ProbeRequest { number, vantage: VantageNo(vantage), reason: ProbeReason::Confirm, deadline: NOW + ms };
+    let scheduled = monitor(1, 1);
+    let account = scheduled.account;
+    ProbeDispatch { slot: 1, monitor: scheduled.monitor, account, revision: 1, check: scheduled.check, request }
 }
 
-fn failed(asked: &WireCheckNow) -> CheckResult {
+fn failed(request: &WireCheckNow) -> CheckResult {
     CheckResult {
-        monitor: asked.monitor,
-        revision: asked.revision,
+        monitor: request.monitor,
+        revision: request.revision,
         round: None,
         started_ms: NOW.as_millis(),
         age_ms: 0,
@@ -29,144 +30,144 @@ fn failed(asked: &WireCheckNow) -> CheckResult {
     }
 }
 
-async fn asked(agent: &TestAgent) -> (SendStream, WireCheckNow) {
+async fn next_probe(agent: &TestAgent) -> (SendStream, WireCheckNow) {
     let (send, receive) = timeout(LIMIT, agent.connection.accept_bi()).await.expect("in time").unwrap();
-    let asked = FrameReceiver::new(receive, MAX_FRAME).next().await.unwrap().unwrap();
-    (send, asked)
+    let request = FrameReceiver::new(receive, MAX_FRAME).next().await.unwrap().unwrap();
+    (send, request)
 }
 
 impl TestMesh {
-    async fn answer(&mut self) -> (u32, ProbeResponse) {
+    async fn next_response(&mut self) -> (u32, ProbeResponse) {
         match self.arrival().await {
-            Arrival::ProbeResponse { slot: 1, number, answer } => (number, answer),
+            Arrival::ProbeResponse { slot: 1, number, response } => (number, response),
             other => panic!("{other:?}"),
         }
     }
 }
 
 #[tokio::test]
-async fn a_question_brings_back_pending_and_then_what_the_place_saw() {
-    let mut world = TestMesh::start().await;
-    let agent = world.connect(&world.member(1).await).await;
-    world.questions.send(question(7, 1, 10_000)).await.unwrap();
-    let (mut send, now) = asked(&agent).await;
-    assert_eq!((now.reason, now.deadline_ms, now.revision), (CheckReason::Confirm, 10_000, 1));
+async fn a_probe_request_returns_pending_and_then_the_outcome() {
+    let mut test_mesh = TestMesh::start().await;
+    let agent = test_mesh.connect(&test_mesh.member(1).await).await;
+    test_mesh.probes.send(probe(7, 1, 10_000)).await.unwrap();
+    let (mut send, request) = next_probe(&agent).await;
+    assert_eq!((request.reason, request.deadline_ms, request.revision), (CheckReason::Confirm, 10_000, 1));
     write(&mut send, &WireCheckNowResponse::Pending, MAX_FRAME).await.unwrap();
-    let (number, ProbeResponse::Observed(seen)) = world.answer().await else { panic!("nothing") };
-    assert_eq!((number, seen.outcome, seen.vantage), (7, ProbeOutcome::Pending, VantageNo(1)));
-    write(&mut send, &WireCheckNowResponse::Done(Box::new(failed(&now))), MAX_FRAME).await.unwrap();
-    let (number, ProbeResponse::Observed(seen)) = world.answer().await else { panic!("nothing") };
-    assert!(number == 7 && matches!(seen.outcome, ProbeOutcome::Failed(..)));
+    let (number, ProbeResponse::Observed(observation)) = test_mesh.next_response().await else { panic!("nothing") };
+    assert_eq!((number, observation.outcome, observation.vantage), (7, ProbeOutcome::Pending, VantageNo(1)));
+    write(&mut send, &WireCheckNowResponse::Done(Box::new(failed(&request))), MAX_FRAME).await.unwrap();
+    let (number, ProbeResponse::Observed(observation)) = test_mesh.next_response().await else { panic!("nothing") };
+    assert!(number == 7 && matches!(observation.outcome, ProbeOutcome::Failed(..)));
 }
 
 #[tokio::test]
-async fn a_place_that_is_not_there_gives_nothing_at_once() {
-    let mut world = TestMesh::start().await;
-    world.member(1).await;
-    for place in [1, 9] {
-        world.questions.send(question(1, place, 10_000)).await.unwrap();
-        assert_eq!(world.answer().await, (1, ProbeResponse::NoResponse));
+async fn a_request_to_a_disconnected_vantage_ends_without_response_at_once() {
+    let mut test_mesh = TestMesh::start().await;
+    test_mesh.member(1).await;
+    for vantage in [1, 9] {
+        test_mesh.probes.send(probe(1, vantage, 10_000)).await.unwrap();
+        assert_eq!(test_mesh.next_response().await, (1, ProbeResponse::NoResponse));
     }
 }
 
 #[tokio::test]
-async fn a_place_that_does_not_answer_in_time_gives_nothing() {
-    let mut world = TestMesh::start().await;
-    let agent = world.connect(&world.member(1).await).await;
-    world.questions.send(question(3, 1, 2100)).await.unwrap();
-    let (_send, _) = asked(&agent).await;
-    assert_eq!(world.answer().await, (3, ProbeResponse::NoResponse));
+async fn a_request_not_answered_in_time_ends_without_response() {
+    let mut test_mesh = TestMesh::start().await;
+    let agent = test_mesh.connect(&test_mesh.member(1).await).await;
+    test_mesh.probes.send(probe(3, 1, 2100)).await.unwrap();
+    let (_send, _) = next_probe(&agent).await;
+    assert_eq!(test_mesh.next_response().await, (3, ProbeResponse::NoResponse));
     assert!(agent.connection.close_reason().is_none());
 }
 
 #[tokio::test]
-async fn a_question_without_time_for_an_answer_is_not_asked() {
-    let mut world = TestMesh::start().await;
-    let _agent = world.connect(&world.member(1).await).await;
-    world.questions.send(question(3, 1, 1500)).await.unwrap();
-    assert_eq!(world.answer().await, (3, ProbeResponse::NoResponse));
-    assert_eq!(world.mesh.counters().probes_sent.load(std::sync::atomic::Ordering::Relaxed), 0);
+async fn a_request_without_time_for_a_response_is_not_sent() {
+    let mut test_mesh = TestMesh::start().await;
+    let _agent = test_mesh.connect(&test_mesh.member(1).await).await;
+    test_mesh.probes.send(probe(3, 1, 1500)).await.unwrap();
+    assert_eq!(test_mesh.next_response().await, (3, ProbeResponse::NoResponse));
+    assert_eq!(test_mesh.mesh.counters().probes_sent.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn a_place_that_goes_while_it_is_asked_gives_nothing() {
-    let mut world = TestMesh::start().await;
-    let agent = world.connect(&world.member(1).await).await;
-    world.questions.send(question(3, 1, 60_000)).await.unwrap();
-    let (_send, _) = asked(&agent).await;
+async fn a_request_ends_without_response_when_the_agent_disconnects() {
+    let mut test_mesh = TestMesh::start().await;
+    let agent = test_mesh.connect(&test_mesh.member(1).await).await;
+    test_mesh.probes.send(probe(3, 1, 60_000)).await.unwrap();
+    let (_send, _) = next_probe(&agent).await;
     agent.connection.close(VarInt::from_u32(0), b"");
-    assert_eq!(world.answer().await, (3, ProbeResponse::NoResponse));
+    assert_eq!(test_mesh.next_response().await, (3, ProbeResponse::NoResponse));
 }
 
 #[tokio::test]
-async fn an_answer_about_another_monitor_closes_the_connection() {
-    let mut world = TestMesh::start().await;
-    let agent = world.connect(&world.member(1).await).await;
-    world.questions.send(question(3, 1, 10_000)).await.unwrap();
-    let (mut send, now) = asked(&agent).await;
-    let other = CheckResult { revision: 2, ..failed(&now) };
+async fn a_response_about_another_check_closes_the_connection() {
+    let mut test_mesh = TestMesh::start().await;
+    let agent = test_mesh.connect(&test_mesh.member(1).await).await;
+    test_mesh.probes.send(probe(3, 1, 10_000)).await.unwrap();
+    let (mut send, request) = next_probe(&agent).await;
+    let other = CheckResult { revision: 2, ..failed(&request) };
     write(&mut send, &WireCheckNowResponse::Done(Box::new(other)), MAX_FRAME).await.unwrap();
-    assert_eq!(world.answer().await, (3, ProbeResponse::NoResponse));
+    assert_eq!(test_mesh.next_response().await, (3, ProbeResponse::NoResponse));
     assert_eq!(closed(&agent.connection).await, CloseReason::Invalid);
 }
 
 #[tokio::test]
-async fn many_questions_to_one_place_are_put_in_order_and_all_are_answered() {
-    let mut world = TestMesh::start().await;
-    let agent = world.connect(&world.member(1).await).await;
+async fn many_requests_to_one_vantage_are_sent_in_order_and_all_answered() {
+    let mut test_mesh = TestMesh::start().await;
+    let agent = test_mesh.connect(&test_mesh.member(1).await).await;
     for number in 0..60 {
-        world.questions.send(question(number, 1, 60_000)).await.unwrap();
+        test_mesh.probes.send(probe(number, 1, 60_000)).await.unwrap();
     }
     for number in 0..60 {
-        let (mut send, now) = asked(&agent).await;
-        assert_eq!(now.id & 0xffff_ffff, u64::from(number));
-        write(&mut send, &WireCheckNowResponse::Done(Box::new(failed(&now))), MAX_FRAME).await.unwrap();
-        let (answered, ProbeResponse::Observed(_)) = world.answer().await else { panic!("nothing") };
-        assert_eq!(answered, number);
+        let (mut send, request) = next_probe(&agent).await;
+        assert_eq!(request.id & 0xffff_ffff, u64::from(number));
+        write(&mut send, &WireCheckNowResponse::Done(Box::new(failed(&request))), MAX_FRAME).await.unwrap();
+        let (received, ProbeResponse::Observed(_)) = test_mesh.next_response().await else { panic!("nothing") };
+        assert_eq!(received, number);
     }
 }
 
 #[tokio::test]
-async fn an_account_that_asks_thousands_leaves_another_its_turn() {
-    let mut world = TestMesh::start().await;
-    let agent = world.connect(&world.member(1).await).await;
+async fn an_account_with_thousands_of_requests_does_not_block_another() {
+    let mut test_mesh = TestMesh::start().await;
+    let agent = test_mesh.connect(&test_mesh.member(1).await).await;
     // More than can be queued and in flight, and none of them is answered.
     for number in 0..1_500 {
-        world.questions.send(question(number, 1, 120_000)).await.unwrap();
+        test_mesh.probes.send(probe(number, 1, 120_000)).await.unwrap();
     }
-    let other = ProbeDispatch { account: AccountId::from_u128(2), ..question(9_999, 1, 120_000) };
-    world.questions.send(other).await.unwrap();
-    let mut under_way = Vec::new();
+    let other = ProbeDispatch { account: AccountId::from_u128(2), ..probe(9_999, 1, 120_000) };
+    test_mesh.probes.send(other).await.unwrap();
+    let mut streams = Vec::new();
     loop {
-        let (send, now) = asked(&agent).await;
-        if now.id & 0xffff_ffff == 9_999 {
+        let (send, request) = next_probe(&agent).await;
+        if request.id & 0xffff_ffff == 9_999 {
             break;
         }
-        under_way.push(send);
+        streams.push(send);
     }
-    assert!(under_way.len() < 240, "{} were asked before it", under_way.len());
+    assert!(streams.len() < 240, "{} were asked before it", streams.len());
     // Those that were evicted are answered at once, and none of them is the other account's.
-    let (evicted, answer) = world.answer().await;
-    assert!(evicted < 1_500 && answer == ProbeResponse::NoResponse, "{evicted}");
+    let (evicted, response) = test_mesh.next_response().await;
+    assert!(evicted < 1_500 && response == ProbeResponse::NoResponse, "{evicted}");
 }
 
 #[tokio::test]
-async fn a_session_whose_questions_nobody_carries_any_more_is_closed() {
-    let world = TestMesh::start().await;
-    let member = world.member(1).await;
-    let agent = world.records.agents.lock().unwrap()[&member.id].clone();
-    let arrived = ConnectionInfo {
+async fn a_session_whose_probe_sender_has_stopped_is_closed() {
+    let test_mesh = TestMesh::start().await;
+    let member = test_mesh.member(1).await;
+    let agent = test_mesh.records.agents.lock().unwrap()[&member.id].clone();
+    let connection_info = ConnectionInfo {
         session: 0,
         at: NOW,
-        remote: world.mesh.address(),
+        remote: test_mesh.mesh.address(),
         software: String::new(),
         boot: BOOT,
         kinds: BTreeSet::new(),
         faults: Vec::new(),
     };
-    let seat = world.mesh.hub.connect(&agent, arrived).unwrap();
-    assert!(world.mesh.hub.send_probe(question(1, 1, 10_000)).is_ok());
-    drop(seat.probes);
-    assert!(world.mesh.hub.send_probe(question(2, 1, 10_000)).is_err());
-    assert_eq!(*seat.close.borrow(), Some(CloseReason::Internal));
+    let handle = test_mesh.mesh.hub.connect(&agent, connection_info).unwrap();
+    assert!(test_mesh.mesh.hub.send_probe(probe(1, 1, 10_000)).is_ok());
+    drop(handle.probes);
+    assert!(test_mesh.mesh.hub.send_probe(probe(2, 1, 10_000)).is_err());
+    assert_eq!(*handle.close.borrow(), Some(CloseReason::Internal));
 }

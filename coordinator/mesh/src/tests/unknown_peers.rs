@@ -27,63 +27,63 @@ fn leaf(usages: Vec<ExtendedKeyUsagePurpose>) -> CertificateParams {
 }
 
 /// Returns the key of the test's own authority: what a thief of the coordinator's disk would have.
-fn thief(world: &TestMesh) -> Issuer<'static, KeyPair> {
-    let text = world.authority.to_pem();
+fn thief(test_mesh: &TestMesh) -> Issuer<'static, KeyPair> {
+    let text = test_mesh.authority.to_pem();
     let key = PrivatePkcs8KeyDer::from(private_key(&text));
     let key = KeyPair::from_pkcs8_der_and_sign_algo(&key, &rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
-    Issuer::from_ca_cert_der(world.authority.certificate(), key).unwrap()
+    Issuer::from_ca_cert_der(test_mesh.authority.certificate(), key).unwrap()
 }
 
-fn shown(chain: Vec<CertificateDer<'static>>, key: &KeyPair) -> Credentials {
+fn credentials_with_key(chain: Vec<CertificateDer<'static>>, key: &KeyPair) -> Credentials {
     Credentials::new(chain, key.serialize_der()).unwrap()
 }
 
 /// Dials with credentials and returns the text of the coordinator's refusal.
-async fn refusal(world: &TestMesh, credentials: &Credentials) -> String {
+async fn refusal(test_mesh: &TestMesh, credentials: &Credentials) -> String {
     let now = clock(|| NOW.as_millis() / SECOND);
-    let honest = world.authority.issue_coordinator().unwrap();
-    let mut config = agent_config(&honest, &world.roots, &[MESH_V1], now, CoordinatorTime::new(None)).unwrap();
+    let honest = test_mesh.authority.issue_coordinator().unwrap();
+    let mut config = agent_config(&honest, &test_mesh.roots, &[MESH_V1], now, CoordinatorTime::new(None)).unwrap();
     // Bypasses the client's own checks of its certificate.
     let key = PrivatePkcs8KeyDer::from(pkcs8(credentials)).into();
     let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
-    let shown = rustls::sign::CertifiedKey::new(credentials.chain().to_vec(), key);
-    config.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(shown));
-    match world.dial(config).await {
+    let certified_key = rustls::sign::CertifiedKey::new(credentials.chain().to_vec(), key);
+    config.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(certified_key));
+    match test_mesh.dial(config).await {
         Ok(connection) => timeout(LIMIT, connection.closed()).await.expect("in time").to_string(),
         Err(error) => error.to_string(),
     }
 }
 
 #[tokio::test]
-async fn every_stranger_is_refused_for_a_reason_of_its_own_and_nothing_is_kept() {
-    let (world, other) = (TestMesh::start().await, TestMesh::start().await);
+async fn every_unknown_peer_is_refused_for_its_own_reason_and_nothing_is_stored() {
+    let (test_mesh, other) = (TestMesh::start().await, TestMesh::start().await);
     let client = || vec![ExtendedKeyUsagePurpose::ClientAuth];
     let key = KeyPair::generate().unwrap();
-    let sign = |params: CertificateParams| params.signed_by(&key, &thief(&world)).unwrap().der().clone();
+    let sign = |params: CertificateParams| params.signed_by(&key, &thief(&test_mesh)).unwrap().der().clone();
 
-    let theirs = other.member(1).await.credentials;
-    let coordinator = world.authority.issue_coordinator().unwrap();
+    let foreign = other.member(1).await.credentials;
+    let coordinator = test_mesh.authority.issue_coordinator().unwrap();
     let as_agent = Credentials::new(vec![coordinator.chain()[0].clone()], pkcs8(&coordinator)).unwrap();
-    let self_signed = shown(vec![leaf(client()).self_signed(&key).unwrap().der().clone()], &key);
-    let wrong_usage = shown(vec![sign(leaf(vec![ExtendedKeyUsagePurpose::CodeSigning]))], &key);
-    let no_usage = shown(vec![sign(leaf(Vec::new()))], &key);
-    let long = shown(vec![sign(leaf(client())); 11], &key);
+    let self_signed = credentials_with_key(vec![leaf(client()).self_signed(&key).unwrap().der().clone()], &key);
+    let wrong_usage = credentials_with_key(vec![sign(leaf(vec![ExtendedKeyUsagePurpose::CodeSigning]))], &key);
+    let no_usage = credentials_with_key(vec![sign(leaf(Vec::new()))], &key);
+    let long = credentials_with_key(vec![sign(leaf(client())); 11], &key);
     let mut padded = leaf(client());
     padded.custom_extensions = vec![CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 99_999, 1], vec![4; 10_000])];
-    let large = shown(vec![sign(padded)], &key);
+    let large = credentials_with_key(vec![sign(padded)], &key);
     let mut giant = leaf(client());
     giant.custom_extensions = vec![CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 99_999, 1], vec![4; 1 << 20])];
-    let giant = shown(vec![sign(giant)], &key);
+    let giant = credentials_with_key(vec![sign(giant)], &key);
     let mut nameless = leaf(client());
     nameless.subject_alt_names = vec![SanType::DnsName("agent.example".try_into().unwrap())];
-    let nameless = shown(vec![sign(nameless)], &key);
-    let unknown = shown(vec![sign(leaf(client()))], &key);
+    let nameless = credentials_with_key(vec![sign(nameless)], &key);
+    let unknown = credentials_with_key(vec![sign(leaf(client()))], &key);
     let mut authority = leaf(client());
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = shown(vec![sign(authority)], &key);
+    let authority = credentials_with_key(vec![sign(authority)], &key);
 
     let cases = [
-        ("another installation's", theirs, "UnknownIssuer"),
+        ("another installation's", foreign, "UnknownIssuer"),
         ("a coordinator's as an agent's", as_agent, "allows server authentication"),
         ("self-signed", self_signed, "is self-signed"),
         ("of a wrong usage", wrong_usage, "allows 1, 3, 6, 1, 5, 5, 7, 3, 3"),
@@ -95,29 +95,30 @@ async fn every_stranger_is_refused_for_a_reason_of_its_own_and_nothing_is_kept()
         ("of an agent that is not enrolled", unknown, "identity unknown"),
         ("of an authority", authority, "CaUsedAsEndEntity"),
     ];
-    let before = world.records.agents.lock().unwrap().len();
+    let before = test_mesh.records.agents.lock().unwrap().len();
     let mut refused = Vec::new();
-    for (what, credentials, words) in &cases {
-        let reason = refusal(&world, credentials).await;
-        refused.push((reason.contains(words), *what, reason));
+    for (case, credentials, words) in &cases {
+        let reason = refusal(&test_mesh, credentials).await;
+        refused.push((reason.contains(words), *case, reason));
     }
     assert!(refused.iter().all(|(is_for_its_reason, ..)| *is_for_its_reason), "{refused:#?}");
-    assert_eq!(world.records.agents.lock().unwrap().len(), before);
-    assert!(world.mesh.agents().is_empty());
-    assert_eq!(world.mesh.counters().results.load(Ordering::Relaxed), 0);
+    assert_eq!(test_mesh.records.agents.lock().unwrap().len(), before);
+    assert!(test_mesh.mesh.agents().is_empty());
+    assert_eq!(test_mesh.mesh.counters().results.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn an_agent_that_shows_its_certificate_as_a_coordinator_is_not_believed() {
-    let world = TestMesh::start().await;
-    let member = world.member(1).await;
+async fn an_agent_posing_as_a_coordinator_is_refused() {
+    let test_mesh = TestMesh::start().await;
+    let member = test_mesh.member(1).await;
     let posing = Credentials::new(
-        vec![member.credentials.chain()[0].clone(), world.authority.certificate().clone()],
+        vec![member.credentials.chain()[0].clone(), test_mesh.authority.certificate().clone()],
         pkcs8(&member.credentials),
     )
     .unwrap();
     let now = || clock(|| NOW.as_millis() / SECOND);
-    let server = parallax_certs::tls::coordinator_config(&[posing], &world.roots, &[MESH_V1, JOIN_V1], now()).unwrap();
+    let server =
+        parallax_certs::tls::coordinator_config(&[posing], &test_mesh.roots, &[MESH_V1, JOIN_V1], now()).unwrap();
     let server = quinn::crypto::rustls::QuicServerConfig::try_from(server).unwrap();
     let server = quinn::ServerConfig::with_crypto(Arc::new(server));
     let posing = Endpoint::server(server, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
@@ -131,8 +132,8 @@ async fn an_agent_that_shows_its_certificate_as_a_coordinator_is_not_believed() 
         false
     });
     for config in [
-        agent_config(&member.credentials, &world.roots, &[MESH_V1], now(), CoordinatorTime::new(None)).unwrap(),
-        join_config(world.key_hash, &[JOIN_V1], now()).unwrap(),
+        agent_config(&member.credentials, &test_mesh.roots, &[MESH_V1], now(), CoordinatorTime::new(None)).unwrap(),
+        join_config(test_mesh.key_hash, &[JOIN_V1], now()).unwrap(),
     ] {
         let crypto = QuicClientConfig::try_from(config).unwrap();
         let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
@@ -145,11 +146,11 @@ async fn an_agent_that_shows_its_certificate_as_a_coordinator_is_not_believed() 
 }
 
 #[tokio::test]
-async fn what_an_agent_calls_itself_counts_for_nothing() {
-    let mut world = TestMesh::start().await;
-    let (one, two) = (world.member(1).await, world.member(2).await);
+async fn an_agents_own_claims_about_its_identity_are_ignored() {
+    let mut test_mesh = TestMesh::start().await;
+    let (one, two) = (test_mesh.member(1).await, test_mesh.member(2).await);
     // A request for another agent's name and for a coordinator's: only its key is used.
-    let mut agent = world.connect(&one).await;
+    let mut agent = test_mesh.connect(&one).await;
     let key = KeyPair::generate().unwrap();
     let mut claims = CertificateParams::default();
     claims.distinguished_name.push(DnType::CommonName, two.id.to_string());
@@ -157,14 +158,14 @@ async fn what_an_agent_calls_itself_counts_for_nothing() {
     claims.subject_alt_names =
         vec![SanType::URI(name.as_str().try_into().unwrap()), SanType::DnsName(COORDINATOR_NAME.try_into().unwrap())];
     let request = claims.serialize_request(&key).unwrap().der().to_vec();
-    agent.say(&ToCoordinator::Renew { csr_der: request }).await;
-    let ToAgent::Renewed(renewed) = agent.hear_more().await else { panic!("not renewed") };
+    agent.send(&ToCoordinator::Renew { csr_der: request }).await;
+    let ToAgent::Renewed(renewed) = agent.next_reply().await else { panic!("not renewed") };
     let certificate = CertificateDer::from(renewed.certificates_der[0].clone());
     let identity = parallax_certs::identity::AgentIdentity::of_agent(&certificate).unwrap();
     assert_eq!(identity.agent, one.id.to_string());
 
     // Its results get its own vantage, region and network, whatever it claims.
-    world.schedule([monitor(1, 1)]);
+    test_mesh.schedule([monitor(1, 1)]);
     let mut results = agent.connection.open_uni().await.unwrap();
     let result = CheckResult {
         monitor: wire_id::WireMonitorId(1_001),
@@ -176,10 +177,10 @@ async fn what_an_agent_calls_itself_counts_for_nothing() {
     };
     let batch = ResultBatch::pack(BOOT, 0, &[NumberedResult { seq: 1, result }], |_| Some(1)).unwrap();
     write(&mut results, &ResultFrame::Batch(batch), MAX_FRAME).await.unwrap();
-    let batch = world.batch().await;
+    let batch = test_mesh.batch().await;
     assert_eq!(batch.vantage, VantageNo(1));
-    let (_, seen) = &batch.observations[0];
-    assert_eq!((seen.vantage, seen.region), (VantageNo(1), Region::Europe));
+    let (_, observation) = &batch.observations[0];
+    assert_eq!((observation.vantage, observation.region), (VantageNo(1), Region::Europe));
 }
 
 fn private_key(pem: &str) -> Vec<u8> {
@@ -192,12 +193,12 @@ fn pkcs8(credentials: &Credentials) -> Vec<u8> {
 }
 
 #[test]
-fn the_authoritys_files_are_its_owners_alone() {
+fn the_authority_files_are_readable_only_by_their_owner() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     files::ensure_private_folder(&data).unwrap();
-    let mut held = parallax_certs::rotation::AuthorityStore::open(&data, NOW.as_millis() / SECOND).unwrap();
-    held.start(NOW.as_millis() / SECOND).unwrap();
+    let mut authorities = parallax_certs::rotation::AuthorityStore::open(&data, NOW.as_millis() / SECOND).unwrap();
+    authorities.start(NOW.as_millis() / SECOND).unwrap();
     for file in std::fs::read_dir(&data).unwrap() {
         let mode = std::os::unix::fs::PermissionsExt::mode(&file.unwrap().metadata().unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600);

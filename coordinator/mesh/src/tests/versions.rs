@@ -6,10 +6,10 @@ use parallax_protocol::version::MESH_V2;
 use super::*;
 
 /// Dials as an agent that offers those protocol names, and returns the negotiated one.
-async fn agreed(world: &TestMesh, member: &Member, offered: &[&[u8]]) -> Result<Vec<u8>, ConnectionError> {
+async fn negotiate(test_mesh: &TestMesh, member: &Member, offered: &[&[u8]]) -> Result<Vec<u8>, ConnectionError> {
     let now = clock(|| NOW.as_millis() / SECOND);
-    let config = agent_config(&member.credentials, &world.roots, offered, now, CoordinatorTime::new(None)).unwrap();
-    let connection = world.dial(config).await?;
+    let config = agent_config(&member.credentials, &test_mesh.roots, offered, now, CoordinatorTime::new(None)).unwrap();
+    let connection = test_mesh.dial(config).await?;
     let data = connection.handshake_data().unwrap().downcast::<quinn::crypto::rustls::HandshakeData>();
     let name = data.unwrap().protocol.unwrap();
     let (mut control, receive) = connection.open_bi().await?;
@@ -20,9 +20,9 @@ async fn agreed(world: &TestMesh, member: &Member, offered: &[&[u8]]) -> Result<
 }
 
 #[tokio::test]
-async fn a_newer_agent_speaks_the_older_version_and_an_older_one_goes_on() {
-    let world = TestMesh::start().await;
-    let member = world.member(1).await;
+async fn the_newest_version_that_both_sides_support_is_used() {
+    let test_mesh = TestMesh::start().await;
+    let member = test_mesh.member(1).await;
     for (offered, newest) in [
         (&[MESH_V1][..], MESH_V1),
         (&[MESH_V2, MESH_V1], MESH_V2),
@@ -30,19 +30,19 @@ async fn a_newer_agent_speaks_the_older_version_and_an_older_one_goes_on() {
         (&[b"parallax/3", MESH_V1], MESH_V1),
         (&[b"parallax/4", b"parallax/3", MESH_V2, MESH_V1, b"something"], MESH_V2),
     ] {
-        assert_eq!(agreed(&world, &member, offered).await.unwrap(), newest);
+        assert_eq!(negotiate(&test_mesh, &member, offered).await.unwrap(), newest);
     }
 }
 
 #[tokio::test]
-async fn an_agent_is_told_the_address_it_is_seen_under_where_its_version_has_the_frame() {
-    let world = TestMesh::start().await;
-    let member = world.member(1).await;
-    for (offered, is_told) in [(MESH_V1, false), (MESH_V2, true)] {
+async fn an_agent_receives_its_public_address_if_its_version_has_the_frame() {
+    let test_mesh = TestMesh::start().await;
+    let member = test_mesh.member(1).await;
+    for (offered, is_sent) in [(MESH_V1, false), (MESH_V2, true)] {
         let now = clock(|| NOW.as_millis() / SECOND);
         let config =
-            agent_config(&member.credentials, &world.roots, &[offered], now, CoordinatorTime::new(None)).unwrap();
-        let connection = world.dial(config).await.unwrap();
+            agent_config(&member.credentials, &test_mesh.roots, &[offered], now, CoordinatorTime::new(None)).unwrap();
+        let connection = test_mesh.dial(config).await.unwrap();
         let (mut control, receive) = connection.open_bi().await.unwrap();
         write(&mut control, &ToCoordinator::Hello(hello(None)), MAX_FRAME).await.unwrap();
         let mut frames = FrameReceiver::new(receive, MAX_FRAME);
@@ -50,37 +50,37 @@ async fn an_agent_is_told_the_address_it_is_seen_under_where_its_version_has_the
         assert!(matches!(first, Some(ToAgent::Welcome(_))), "{first:?}");
         let second = frames.next::<ToAgent>().await.unwrap().unwrap();
         match second {
-            ToAgent::ExternalAddress(seen) => assert!(is_told && seen.address.is_loopback(), "{seen:?}"),
-            _ => assert!(!is_told, "{second:?}"),
+            ToAgent::ExternalAddress(external) => assert!(is_sent && external.address.is_loopback(), "{external:?}"),
+            _ => assert!(!is_sent, "{second:?}"),
         }
     }
 }
 
 #[tokio::test]
-async fn an_agent_that_speaks_no_version_of_ours_is_refused_for_that() {
-    let world = TestMesh::start().await;
-    let member = world.member(1).await;
+async fn an_agent_without_a_common_version_is_refused_for_that() {
+    let test_mesh = TestMesh::start().await;
+    let member = test_mesh.member(1).await;
     for offered in [&[b"parallax/3".as_slice()][..], &[b"parallax/0"], &[b"h3", b"http/1.1"]] {
-        let refused = agreed(&world, &member, offered).await.unwrap_err().to_string();
+        let refused = negotiate(&test_mesh, &member, offered).await.unwrap_err().to_string();
         // TLS alert 120, no_application_protocol (RFC 7301, section 3.2).
         assert!(refused.contains("error 120"), "{refused}");
     }
-    assert!(world.mesh.agents().iter().all(|agent| agent.connected_since.is_none()));
+    assert!(test_mesh.mesh.agents().iter().all(|agent| agent.connected_since.is_none()));
 }
 
 #[tokio::test]
 async fn rounds_go_to_agents_that_can_do_them() {
-    let world = TestMesh::start().await;
-    world.schedule([monitor(1, 1)]);
-    let (able, unable) = (world.member(1).await, world.member(2).await);
+    let test_mesh = TestMesh::start().await;
+    test_mesh.schedule([monitor(1, 1)]);
+    let (capable, incapable) = (test_mesh.member(1).await, test_mesh.member(2).await);
     let only = |kind| AgentHello { kinds: vec![kind], ..hello(None) };
-    let mut unable = world.connect_as(&unable, only(parallax_protocol::check::WireCheckKind::Http)).await;
+    let mut incapable = test_mesh.connect_as(&incapable, only(parallax_protocol::check::WireCheckKind::Http)).await;
     // Alone it gets the rounds: it reports itself that it can't run them, and that does not count as an outage.
-    let ToAgent::Schedule(alone) = unable.hear_of_work().await else { panic!("no schedule") };
+    let ToAgent::Schedule(alone) = incapable.next_work_frame().await else { panic!("no schedule") };
     assert_eq!(alone.put.len(), 1);
-    let mut able = world.connect_as(&able, only(parallax_protocol::check::WireCheckKind::Tcp)).await;
-    let ToAgent::Schedule(all) = able.hear_of_work().await else { panic!("no schedule") };
+    let mut capable = test_mesh.connect_as(&capable, only(parallax_protocol::check::WireCheckKind::Tcp)).await;
+    let ToAgent::Schedule(all) = capable.next_work_frame().await else { panic!("no schedule") };
     assert_eq!(all.put.first().map(|one| one.every), Some(1), "all rounds are its own");
-    let ToAgent::Schedule(none) = unable.hear_of_work().await else { panic!("no schedule") };
+    let ToAgent::Schedule(none) = incapable.next_work_frame().await else { panic!("no schedule") };
     assert_eq!((none.put.len(), none.drop.len()), (0, 1));
 }

@@ -25,19 +25,20 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let heads = Arc::<Mutex<Vec<Vec<String>>>>::default();
-        let seen = Arc::clone(&heads);
+        let recorded_heads = Arc::clone(&heads);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (seen, reply) = (Arc::clone(&seen), reply.clone());
+                let (recorded_heads, reply) = (Arc::clone(&recorded_heads), reply.clone());
                 let number = {
-                    let mut seen = seen.lock().unwrap();
-                    seen.push(Vec::new());
-                    seen.len() - 1
+                    let mut recorded_heads = recorded_heads.lock().unwrap();
+                    recorded_heads.push(Vec::new());
+                    recorded_heads.len() - 1
                 };
                 tokio::spawn(async move {
                     let mut head = [0; 4096];
                     while let Ok(length @ 1..) = stream.read(&mut head).await {
-                        seen.lock().unwrap()[number].push(String::from_utf8_lossy(&head[..length]).into_owned());
+                        recorded_heads.lock().unwrap()[number]
+                            .push(String::from_utf8_lossy(&head[..length]).into_owned());
                         for piece in reply.chunks(piece) {
                             if stream.write_all(piece).await.is_err() {
                                 return;
@@ -77,7 +78,7 @@ async fn send(client: &GuardedClient, url: &str, limit: Duration) -> Result<Guar
 const LIMIT: Duration = Duration::from_secs(10);
 
 #[tokio::test]
-async fn the_guard_is_asked_once_for_each_request_and_its_answer_is_what_is_dialled() {
+async fn each_request_passes_the_guard_once_and_connects_to_the_judged_address() {
     let server = TestServer::replying(OK).await;
     // Both families are asked for at once; the second look-up gets an address that is never allowed.
     let zone = StubServer::start(|_, earlier| {
@@ -112,7 +113,7 @@ async fn one_blocked_address_refuses_the_name_or_is_left_out() {
 }
 
 #[tokio::test]
-async fn each_request_has_a_connection_and_nothing_of_the_url_that_is_no_address() {
+async fn each_request_has_its_own_connection_and_sends_no_credentials_or_fragment() {
     let server = TestServer::replying(OK).await;
     let client = client(&[], BlockedAddressMode::RefuseAny);
     for host in ["127.0.0.1", "user:secret@127.0.0.1", "localhost.", "[::ffff:127.0.0.1]"] {
@@ -151,7 +152,7 @@ async fn zone_of(addresses: &[&str]) -> StubServer {
 }
 
 #[tokio::test]
-async fn dead_addresses_before_the_one_that_answers_cost_a_moment() {
+async fn dead_addresses_before_a_working_one_delay_only_briefly() {
     let server = TestServer::replying(OK).await;
     let port = server.address.port();
     let _hole = black_hole(([127, 0, 0, 2], port).into()).await;
@@ -181,10 +182,11 @@ async fn the_error_of_several_addresses_is_the_most_informative_one() {
 }
 
 #[tokio::test]
-async fn outside_of_a_request_no_name_has_an_address() {
+async fn outside_a_request_no_name_resolves() {
     let resolve = || SelectedAddressResolver.resolve("localhost".parse().unwrap());
     let address = SocketAddr::from(([127, 0, 0, 1], 80));
-    let inside = SELECTED_ADDRESS.scope(address, async { resolve().await.ok().map(|found| found.collect::<Vec<_>>()) });
+    let inside =
+        SELECTED_ADDRESS.scope(address, async { resolve().await.ok().map(|addresses| addresses.collect::<Vec<_>>()) });
     assert_eq!(inside.await, Some(vec![address]));
     assert!(SELECTED_ADDRESS.scope(address, tokio::spawn(resolve())).await.unwrap().is_err());
     assert!(resolve().await.is_err());
@@ -206,8 +208,8 @@ async fn a_head_is_bounded_in_size_and_time() {
     ] {
         let server = TestServer::start(reply, piece, Duration::from_millis(pause)).await;
         let limit = if pause > 1 { Duration::from_millis(500) } else { LIMIT };
-        let got = send(&client, &format!("http://{}/", server.address), limit).await;
-        assert_eq!(got.as_ref().err(), error.as_ref(), "{got:?}");
+        let result = send(&client, &format!("http://{}/", server.address), limit).await;
+        assert_eq!(result.as_ref().err(), error.as_ref(), "{result:?}");
     }
 }
 
@@ -222,7 +224,7 @@ async fn a_body_is_returned_as_it_arrives() {
 }
 
 #[tokio::test]
-async fn a_refused_connection_and_a_tls_error_are_told_apart() {
+async fn a_refused_connection_and_a_tls_error_are_distinguished() {
     let client = client(&[], BlockedAddressMode::RefuseAny);
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     for scheme in ["http", "https"] {
@@ -241,7 +243,7 @@ async fn a_refused_connection_and_a_tls_error_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_in_its_handshake_was_closed_and_not_refused() {
+async fn a_connection_that_ends_in_its_handshake_is_reported_as_closed_not_refused() {
     let client = client(&[], BlockedAddressMode::RefuseAny);
     // With unread bytes the server's end is a reset, otherwise an orderly one.
     for read in [1, 4096] {

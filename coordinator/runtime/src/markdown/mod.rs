@@ -41,11 +41,11 @@ const SHARED_TAGS: [&str; 18] = [
     "td",
 ];
 
-/// Creates a sanitizer that allows structure, emphasis, links that open without a referrer, and the tags `more`.
-fn sanitizer(more: &[&'static str]) -> Builder<'static> {
+/// Creates a sanitizer that allows structure, emphasis, links that open without a referrer, and `additional_tags`.
+fn sanitizer(additional_tags: &[&'static str]) -> Builder<'static> {
     let mut builder = Builder::empty();
     builder
-        .tags(SHARED_TAGS.into_iter().chain(more.iter().copied()).collect())
+        .tags(SHARED_TAGS.into_iter().chain(additional_tags.iter().copied()).collect())
         .clean_content_tags(HashSet::from(["script", "style"]))
         .tag_attributes(HashMap::from([("a", HashSet::from(["href"]))]))
         .url_schemes(HashSet::from(["http", "https", "mailto"]))
@@ -86,5 +86,5 @@ fn sanitized_html<'a>(
     let mut markup = String::new();
     html::push_html(&mut markup, events);
     let clean = sanitizer.clean(&markup).to_string();
-    tags.iter().fold(clean, |html, (tag, styled)| html.replace(tag, styled))
+    tags.iter().fold(clean, |html, (tag, replacement)| html.replace(tag, replacement))
 }

@@ -52,9 +52,9 @@ pub fn render_article(text: &str, titles: &[&str]) -> Markup {
     let mut open = Vec::new();
     let mut level = HeadingLevel::H3;
     let events = events.into_iter().map(move |event| match event {
-        Event::Start(Tag::Heading { level: written, .. }) => {
-            open.retain(|above| *above < written);
-            open.push(written);
+        Event::Start(Tag::Heading { level: source_level, .. }) => {
+            open.retain(|above| *above < source_level);
+            open.push(source_level);
             level = match open.len() {
                 1 => HeadingLevel::H3,
                 2 => HeadingLevel::H4,
@@ -149,7 +149,7 @@ mod tests {
             let markup = markup.replace(open, "<table>").replace(close, "</table>");
             let mut rest = markup.as_str();
             while let Some((_, after)) = rest.split_once('<') {
-                let (tag, then) = after.split_once('>').unwrap();
+                let (tag, after_tag) = after.split_once('>').unwrap();
                 let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
                 assert!(SHARED_TAGS.contains(&name) || HEADING_TAGS.contains(&name), "{payload}: {markup}");
                 let attributes = tag.split_once(' ').map_or("", |(_, rest)| rest);
@@ -157,7 +157,7 @@ mod tests {
                     || attributes.starts_with("href=\"mailto:")
                     || attributes.starts_with("rel=\"");
                 assert!(attributes.is_empty() || (name == "a" && is_link), "{payload}: {markup}");
-                rest = then;
+                rest = after_tag;
             }
         }
     }

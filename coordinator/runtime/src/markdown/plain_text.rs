@@ -14,18 +14,18 @@ const MAX_DEPTH: usize = 8;
 /// Maximum characters of a label before a cell of a wide table.
 const MAX_LABEL: usize = 40;
 
-/// Renders Markdown as plain text without a trailing line break. Stops after about `most` bytes.
-pub fn plain_text(markdown: &str, most: usize) -> String {
+/// Renders Markdown as plain text without a trailing line break. Stops after about `max_bytes` bytes.
+pub fn plain_text(markdown: &str, max_bytes: usize) -> String {
     let mut writer = Writer::default();
     for event in parse(markdown) {
-        if writer.out.len() > most {
+        if writer.output.len() > max_bytes {
             break;
         }
         writer.handle(event);
     }
     writer.end_line();
-    writer.out.truncate(writer.out.trim_end().len());
-    writer.out
+    writer.output.truncate(writer.output.trim_end().len());
+    writer.output
 }
 
 /// Converts Markdown to one line of plain text.
@@ -55,7 +55,7 @@ struct Margin {
 
 #[derive(Debug, Default)]
 struct Writer {
-    out: String,
+    output: String,
     /// The current block, which may span several lines.
     line: String,
     /// True if a blank line separates the next line from the previous ones.
@@ -66,7 +66,7 @@ struct Writer {
     /// Start and URL of each open link.
     links: Vec<(usize, String)>,
     /// Depth of open strikethrough, whose text is dropped: the author marked it as no longer valid.
-    struck: usize,
+    strikethrough_depth: usize,
     table: Option<Vec<Vec<String>>>,
 }
 
@@ -123,7 +123,7 @@ impl Writer {
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 self.links.push((self.line.len(), dest_url.to_string()));
             }
-            Tag::Strikethrough => self.struck += 1,
+            Tag::Strikethrough => self.strikethrough_depth += 1,
             _ => {}
         }
     }
@@ -159,13 +159,13 @@ impl Writer {
                 self.blank_line_before = true;
             }
             TagEnd::Link | TagEnd::Image => self.end_link(),
-            TagEnd::Strikethrough => self.struck = self.struck.saturating_sub(1),
+            TagEnd::Strikethrough => self.strikethrough_depth = self.strikethrough_depth.saturating_sub(1),
             _ => {}
         }
     }
 
     fn write(&mut self, text: &str) {
-        if self.struck == 0 {
+        if self.strikethrough_depth == 0 {
             self.line.push_str(text);
         }
     }
@@ -176,7 +176,7 @@ impl Writer {
         let is_open = ["http://", "https://", "mailto:"].iter().any(|scheme| address.starts_with(scheme));
         let label = self.line.get(start..).unwrap_or_default();
         let is_in_label = label == address || address.strip_prefix("mailto:") == Some(label);
-        if is_open && !is_in_label && self.struck == 0 {
+        if is_open && !is_in_label && self.strikethrough_depth == 0 {
             self.line.push_str(&format!(" ({address})"));
         }
     }
@@ -193,18 +193,18 @@ impl Writer {
         if line.trim().is_empty() {
             return;
         }
-        if std::mem::take(&mut self.blank_line_before) && !self.out.is_empty() {
-            self.out.push('\n');
+        if std::mem::take(&mut self.blank_line_before) && !self.output.is_empty() {
+            self.output.push('\n');
         }
         for line in line.trim_end().split('\n') {
-            let start = self.out.len();
+            let start = self.output.len();
             for margin in self.margins.iter_mut().take(MAX_DEPTH) {
                 let text = margin.first.take();
-                self.out.push_str(text.as_deref().unwrap_or(&margin.rest));
+                self.output.push_str(text.as_deref().unwrap_or(&margin.rest));
             }
-            self.out.push_str(line);
-            self.out.truncate(start + self.out.get(start..).unwrap_or_default().trim_end().len());
-            self.out.push('\n');
+            self.output.push_str(line);
+            self.output.truncate(start + self.output.get(start..).unwrap_or_default().trim_end().len());
+            self.output.push('\n');
         }
     }
 }
@@ -233,8 +233,8 @@ fn format_table(rows: &[Vec<String>]) -> String {
         let padded = cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width()))));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    let under: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
-    let lines = [line(head), line(&under)].into_iter().chain(body.iter().map(|row| line(row)));
+    let underline: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    let lines = [line(head), line(&underline)].into_iter().chain(body.iter().map(|row| line(row)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_go_and_their_text_stays() {
+    fn markup_is_removed_and_its_text_kept() {
         for (markdown, text) in [
             ("plain", "plain"),
             ("**Bold** *it* `code_x` \\[a\\] a\\_b", "Bold it code_x [a] a_b"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_set_in_columns_and_a_wide_one_row_by_row() {
+    fn a_table_is_written_in_columns_and_a_wide_one_row_by_row() {
         let table = "Now:\n\n| Region | State |\n|---|--:|\n| Europe | **up** |\n| 東京 | down |\n| | |\n\nend";
         assert_eq!(plain_text(table, 9_999), "Now:\n\nRegion  State\n------  -----\nEurope  up\n東京    down\n\nend");
         let long = "x".repeat(80);

@@ -6,7 +6,7 @@ use crate::batch::{MAX_COMPACTED_PER_OP, MAX_DAYS_PER_OP};
 use crate::samples::*;
 use crate::{Batch, Block, Checkpoint, Op, Rollup};
 
-pub(super) fn history_is_found_by_range(bench: &mut TestStore) {
+pub(super) fn history_is_found_by_range(store: &mut TestStore) {
     let mut batch = Batch::new();
     batch.write(monitor(1, 1, 0)).write(monitor(2, 1, 0));
     for hour in -2..3 {
@@ -17,8 +17,8 @@ pub(super) fn history_is_found_by_range(bench: &mut TestStore) {
     batch.write(Op::PutHour(rollup(2, 0, vec![8])));
     batch.write(Op::PutCheckpoint(Checkpoint { part: 1, through: 4, bytes: vec![1] }));
     batch.write(Op::PutCheckpoint(Checkpoint { part: 0, through: 5, bytes: vec![2] }));
-    bench.commit(&batch).unwrap();
-    let (reader, id) = (&bench.reader, monitor_id(1));
+    store.commit(&batch).unwrap();
+    let (reader, id) = (&store.reader, monitor_id(1));
     let hours: Vec<_> = reader.blocks(id, Region::Asia, -1..2).unwrap().into_iter().map(|it| it.hour).collect();
     assert_eq!(hours, [-1, 0, 1]);
     assert_eq!(reader.blocks(id, Region::Europe, -9..9), Ok(vec![block(1, Region::Europe, 0, vec![7])]));
@@ -28,30 +28,30 @@ pub(super) fn history_is_found_by_range(bench: &mut TestStore) {
     assert_eq!((reader.hours(id, empty.clone()), reader.days(id, 1..1)), (Ok(Vec::new()), Ok(Vec::new())));
     assert_eq!(reader.blocks(id, Region::Asia, empty), Ok(Vec::new()));
     let through = |part, limit| {
-        let found = reader.checkpoints(part, limit).unwrap();
-        found.iter().map(|it| it.through).collect::<Vec<_>>()
+        let checkpoints = reader.checkpoints(part, limit).unwrap();
+        checkpoints.iter().map(|it| it.through).collect::<Vec<_>>()
     };
     assert_eq!((through(0, 9), through(0, 1), through(1, 9), through(2, 9)), (vec![5, 4], vec![5], vec![4], vec![]));
     let mut batch = Batch::new();
     batch.write(Op::DeleteBlocks(id, 0)).write(Op::DeleteHours(id, 0));
     batch.write(Op::DeleteCheckpoint(1)).write(Op::PutHour(rollup(1, 2, vec![9])));
-    bench.commit(&batch).unwrap();
-    assert_eq!(bench.reader.blocks(id, Region::Asia, -9..9).unwrap().len(), 3);
-    assert_eq!(bench.reader.hours(id, -9..9).unwrap().len(), 3);
-    assert_eq!(bench.reader.hours(id, 2..9), Ok(vec![rollup(1, 2, vec![9])]));
-    assert_eq!((bench.reader.days(id, -9..9).unwrap().len(), bench.reader.checkpoints(0, 9).unwrap().len()), (5, 1));
+    store.commit(&batch).unwrap();
+    assert_eq!(store.reader.blocks(id, Region::Asia, -9..9).unwrap().len(), 3);
+    assert_eq!(store.reader.hours(id, -9..9).unwrap().len(), 3);
+    assert_eq!(store.reader.hours(id, 2..9), Ok(vec![rollup(1, 2, vec![9])]));
+    assert_eq!((store.reader.days(id, -9..9).unwrap().len(), store.reader.checkpoints(0, 9).unwrap().len()), (5, 1));
 }
 
 /// Returns a monitor's whole history.
-fn all(bench: &TestStore, n: u128) -> (Vec<Block>, Vec<Block>, Vec<Rollup>, Vec<Rollup>) {
-    let (id, always) = (monitor_id(n), i64::MIN..i64::MAX);
-    let blocks = |region| bench.reader.blocks(id, region, always.clone()).unwrap();
-    let rollups = (bench.reader.hours(id, always.clone()).unwrap(), bench.reader.days(id, always.clone()).unwrap());
+fn all(store: &TestStore, n: u128) -> (Vec<Block>, Vec<Block>, Vec<Rollup>, Vec<Rollup>) {
+    let (id, any_time) = (monitor_id(n), i64::MIN..i64::MAX);
+    let blocks = |region| store.reader.blocks(id, region, any_time.clone()).unwrap();
+    let rollups = (store.reader.hours(id, any_time.clone()).unwrap(), store.reader.days(id, any_time.clone()).unwrap());
     (blocks(Region::Asia), blocks(Region::Africa), rollups.0, rollups.1)
 }
 
 /// Writes blocks of two regions and roll-ups of those hours, and as many days.
-fn fill(bench: &mut TestStore, n: u128, hours: std::ops::Range<i64>) {
+fn fill(store: &mut TestStore, n: u128, hours: std::ops::Range<i64>) {
     let mut batch = Batch::new();
     batch.write(monitor(n, 1, 0));
     for hour in hours {
@@ -60,85 +60,85 @@ fn fill(bench: &mut TestStore, n: u128, hours: std::ops::Range<i64>) {
         batch.write(Op::PutHour(rollup(n, hour, vec![hour as u8; 70])));
         batch.write(Op::PutDay(rollup(n, hour, vec![hour as u8; 40])));
     }
-    bench.commit(&batch).unwrap();
+    store.commit(&batch).unwrap();
 }
 
-pub(super) fn folding_changes_no_answer(bench: &mut TestStore) {
+pub(super) fn compaction_changes_no_query_result(store: &mut TestStore) {
     let id = monitor_id(1);
-    fill(bench, 1, -30..100);
-    fill(bench, 2, 0..30);
-    let (before, other) = (all(bench, 1), all(bench, 2));
+    fill(store, 1, -30..100);
+    fill(store, 2, 0..30);
+    let (before, other) = (all(store, 1), all(store, 2));
     assert_eq!((before.0.len(), before.3.len()), (130, 130));
-    bench.write(Op::CompactHistory(id, 60));
-    assert_eq!((all(bench, 1), all(bench, 2)), (before.clone(), other.clone()));
-    bench.write(Op::CompactHistory(id, 60));
-    bench.write(Op::CompactHistory(id, 99));
-    bench.write(Op::CompactHistory(monitor_id(7), 99));
-    assert_eq!((all(bench, 1), all(bench, 2)), (before.clone(), other.clone()));
+    store.write(Op::CompactHistory(id, 60));
+    assert_eq!((all(store, 1), all(store, 2)), (before.clone(), other.clone()));
+    store.write(Op::CompactHistory(id, 60));
+    store.write(Op::CompactHistory(id, 99));
+    store.write(Op::CompactHistory(monitor_id(7), 99));
+    assert_eq!((all(store, 1), all(store, 2)), (before.clone(), other.clone()));
     for (range, hours) in [(20..30, 10), (-7..0, 7), (23..24, 1), (97..104, 3), (5..5, 0)] {
-        let found = bench.reader.blocks(id, Region::Africa, range.clone()).unwrap();
-        assert_eq!(found.len(), hours, "{range:?}");
-        assert_eq!(found, before.1.iter().filter(|it| range.contains(&it.hour)).cloned().collect::<Vec<_>>());
+        let blocks = store.reader.blocks(id, Region::Africa, range.clone()).unwrap();
+        assert_eq!(blocks.len(), hours, "{range:?}");
+        assert_eq!(blocks, before.1.iter().filter(|it| range.contains(&it.hour)).cloned().collect::<Vec<_>>());
     }
 
     // A late block replaces the compacted one, and is compacted in turn.
-    let mut late = Batch::new();
-    late.write(Op::PutBlock(block(1, Region::Asia, 5, vec![77; 9]))).write(Op::PutHour(rollup(1, 5, vec![78])));
-    late.write(Op::PutBlock(block(1, Region::Europe, 5, vec![79]))).write(Op::PutDay(rollup(1, -3, vec![80])));
-    bench.commit(&late).unwrap();
-    let after = all(bench, 1);
+    let mut late_batch = Batch::new();
+    late_batch.write(Op::PutBlock(block(1, Region::Asia, 5, vec![77; 9]))).write(Op::PutHour(rollup(1, 5, vec![78])));
+    late_batch.write(Op::PutBlock(block(1, Region::Europe, 5, vec![79]))).write(Op::PutDay(rollup(1, -3, vec![80])));
+    store.commit(&late_batch).unwrap();
+    let after = all(store, 1);
     assert_eq!(after.0[35], block(1, Region::Asia, 5, vec![77; 9]));
     assert_eq!((&after.2[35].bytes, &after.3[27].bytes), (&vec![78], &vec![80]));
     assert_eq!((after.0.len(), after.2.len(), after.3.len()), (130, 130, 130));
-    let mut again = Batch::new();
-    again
+    let mut batch = Batch::new();
+    batch
         .write(Op::CompactHistory(id, 60))
         .write(Op::PutHour(rollup(1, 6, vec![81])))
         .write(Op::CompactHistory(id, 60));
-    bench.commit(&again).unwrap();
-    assert_eq!((all(bench, 1).0, all(bench, 1).3), (after.0, after.3));
-    assert_eq!(bench.reader.hours(id, 6..7), Ok(vec![rollup(1, 6, vec![81])]));
-    assert_eq!(bench.reader.blocks(id, Region::Europe, 0..9), Ok(vec![block(1, Region::Europe, 5, vec![79])]));
+    store.commit(&batch).unwrap();
+    assert_eq!((all(store, 1).0, all(store, 1).3), (after.0, after.3));
+    assert_eq!(store.reader.hours(id, 6..7), Ok(vec![rollup(1, 6, vec![81])]));
+    assert_eq!(store.reader.blocks(id, Region::Europe, 0..9), Ok(vec![block(1, Region::Europe, 5, vec![79])]));
 
     // More than one compaction covers.
-    fill(bench, 3, 0..MAX_COMPACTED_PER_OP as i64 + 40);
-    let before = all(bench, 3);
+    fill(store, 3, 0..MAX_COMPACTED_PER_OP as i64 + 40);
+    let before = all(store, 3);
     for _ in 0..3 {
-        bench.write(Op::CompactHistory(monitor_id(3), i64::MAX));
-        assert_eq!(all(bench, 3), before);
+        store.write(Op::CompactHistory(monitor_id(3), i64::MAX));
+        assert_eq!(all(store, 3), before);
     }
-    bench.write(Op::DeleteMonitor(id));
-    bench.tidy();
-    assert_eq!(all(bench, 1), (Vec::new(), Vec::new(), Vec::new(), Vec::new()));
-    assert_eq!(all(bench, 2), other);
-    fill(bench, 1, 0..1);
-    assert_eq!(all(bench, 1).0.len(), 1, "a recreated monitor inherits nothing");
-    assert!(bench.reader.verify().is_ok());
+    store.write(Op::DeleteMonitor(id));
+    store.tidy();
+    assert_eq!(all(store, 1), (Vec::new(), Vec::new(), Vec::new(), Vec::new()));
+    assert_eq!(all(store, 2), other);
+    fill(store, 1, 0..1);
+    assert_eq!(all(store, 1).0.len(), 1, "a recreated monitor inherits nothing");
+    assert!(store.reader.verify().is_ok());
 }
 
-pub(super) fn old_days_are_dropped_the_oldest_first_and_few_at_once(bench: &mut TestStore) {
+pub(super) fn old_days_are_deleted_oldest_first_and_few_at_a_time(store: &mut TestStore) {
     let id = monitor_id(1);
-    fill(bench, 1, -24..24 * 9);
-    fill(bench, 2, 0..30);
-    let other = all(bench, 2);
-    bench.write(Op::CompactHistory(id, 24 * 3 + 7));
+    fill(store, 1, -24..24 * 9);
+    fill(store, 2, 0..30);
+    let other = all(store, 2);
+    store.write(Op::CompactHistory(id, 24 * 3 + 7));
     // A late block of a day that is compacted.
-    bench.write(Op::PutBlock(block(1, Region::Asia, 30, vec![1])));
-    let first = |bench: &TestStore| {
-        let (asia, africa, hours, days) = all(bench, 1);
+    store.write(Op::PutBlock(block(1, Region::Asia, 30, vec![1])));
+    let first = |store: &TestStore| {
+        let (asia, africa, hours, days) = all(store, 1);
         (asia[0].hour, africa[0].hour, hours[0].at, days[0].at)
     };
-    bench.write(Op::DeleteBlocks(id, -1));
-    assert_eq!(first(bench), (-24, -24, -24, -24));
-    bench.write(Op::DeleteBlocks(id, 1));
-    assert_eq!(first(bench), (24, 24, -24, -24));
-    bench.write(Op::DeleteBlocks(id, 100));
+    store.write(Op::DeleteBlocks(id, -1));
+    assert_eq!(first(store), (-24, -24, -24, -24));
+    store.write(Op::DeleteBlocks(id, 1));
+    assert_eq!(first(store), (24, 24, -24, -24));
+    store.write(Op::DeleteBlocks(id, 100));
     let days = MAX_DAYS_PER_OP as i64;
-    assert_eq!(first(bench), (24 * (1 + days), 24 * (1 + days), -24, -24));
-    bench.write(Op::DeleteHours(id, 100));
-    assert_eq!(first(bench).2, 24 * (days - 1));
-    bench.write(Op::DeleteBlocks(id, 100));
-    bench.write(Op::DeleteBlocks(id, 100));
-    assert_eq!((all(bench, 1).0, all(bench, 2)), (Vec::new(), other));
-    assert!(bench.reader.verify().is_ok());
+    assert_eq!(first(store), (24 * (1 + days), 24 * (1 + days), -24, -24));
+    store.write(Op::DeleteHours(id, 100));
+    assert_eq!(first(store).2, 24 * (days - 1));
+    store.write(Op::DeleteBlocks(id, 100));
+    store.write(Op::DeleteBlocks(id, 100));
+    assert_eq!((all(store, 1).0, all(store, 2)), (Vec::new(), other));
+    assert!(store.reader.verify().is_ok());
 }

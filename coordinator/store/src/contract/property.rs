@@ -10,17 +10,17 @@ use proptest::prelude::*;
 use crate::samples::*;
 use crate::{Batch, Checkpoint, Expect, Op, Presence, StoreRead};
 
-fn is() -> impl Strategy<Value = Presence> {
+fn any_presence() -> impl Strategy<Value = Presence> {
     prop_oneof![Just(Presence::Absent), Just(Presence::Present), (0..30u64).prop_map(Presence::At)]
 }
 
 fn expect() -> impl Strategy<Value = Expect> {
     let n = 0..4u128;
     prop_oneof![
-        (n.clone(), is()).prop_map(|(n, so)| Expect::Account(account_id(n), so)),
-        (n.clone(), is()).prop_map(|(n, so)| Expect::Page(page_id(n), so)),
-        (n.clone(), is()).prop_map(|(n, so)| Expect::Monitor(monitor_id(n), so)),
-        (0..3u8, is()).prop_map(|(n, so)| Expect::StoredResponse(format!("r{n}"), so)),
+        (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::Account(account_id(n), presence)),
+        (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::Page(page_id(n), presence)),
+        (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::Monitor(monitor_id(n), presence)),
+        (0..3u8, any_presence()).prop_map(|(n, presence)| Expect::StoredResponse(format!("r{n}"), presence)),
         (0..3u8, n.clone()).prop_map(|(slug, n)| Expect::SlugFree(format!("s{slug}"), page_id(n))),
         (n.clone(), 0..4u32).prop_map(|(n, limit)| Expect::MonitorsBelow(account_id(n), limit)),
         (0..3u8, n.clone()).prop_map(|(host, n)| Expect::HostnameFree(format!("h{host}"), page_id(n))),
@@ -34,11 +34,12 @@ fn op() -> impl Strategy<Value = Op> {
     let n = || 0..4u128;
     let region = || prop_oneof![Just(Region::Europe), Just(Region::Oceania)];
     let bytes = || prop_oneof![9 => vec(any::<u8>(), 0..20), 1 => Just(vec![5; 60_000])];
-    let things = prop_oneof![
+    let records = prop_oneof![
         n().prop_map(|n| account(n).into()),
         n().prop_map(|n| Op::DeleteAccount(account_id(n))),
         (n(), n(), 0..5u8).prop_map(|(n, account, slug)| page(n, account, &format!("s{slug}")).into()),
-        (n(), n(), 0..3u8).prop_map(|(n, slug, host)| hosted(n, &format!("s{slug}"), &format!("h{host}")).into()),
+        (n(), n(), 0..3u8)
+            .prop_map(|(n, slug, host)| page_with_host(n, &format!("s{slug}"), &format!("h{host}")).into()),
         n().prop_map(|n| Op::DeletePage(page_id(n))),
         (n(), 0..2usize, 0..9u8).prop_map(|(n, usage, byte)| {
             Op::PutPicture(page_id(n), PictureUse::ALL[usage], vec![byte; usize::from(byte) * 9000])
@@ -96,7 +97,7 @@ fn op() -> impl Strategy<Value = Op> {
         (0..3u8, 0..20i64).prop_map(|(n, expires)| Op::PutStoredResponse(format!("r{n}"), stored_response(n, expires))),
         (0..20i64).prop_map(|now| Op::DeleteExpiredResponses(at(now))),
     ];
-    prop_oneof![things, history]
+    prop_oneof![records, history]
 }
 
 fn batch() -> impl Strategy<Value = Batch> {
@@ -111,7 +112,7 @@ fn batch() -> impl Strategy<Value = Batch> {
 
 /// Returns the results of all queries as text.
 pub(crate) fn everything(reader: &dyn StoreRead) -> Vec<String> {
-    let mut told = vec![
+    let mut results = vec![
         format!("{:?} {:?}", reader.accounts(), reader.pages()),
         format!("{:?} {:?}", reader.monitors(), reader.agents()),
         format!("{:?}", reader.invitations()),
@@ -120,50 +121,50 @@ pub(crate) fn everything(reader: &dyn StoreRead) -> Vec<String> {
         format!("{:?} {:?}", reader.checkpoints(0, usize::MAX), reader.cursor("c")),
         format!("{:?} {:?} {:?}", reader.next_slot(), reader.next_vantage(), reader.networks()),
     ];
-    told.push(format!("{:?} {:?}", reader.open_incidents(), reader.running_series()));
-    told.push(format!("{:?} {:?}", reader.open_bulletins(), reader.waiting_deliveries()));
-    told.push(format!("{:?}", reader.deliveries_of(None, None, 9)));
+    results.push(format!("{:?} {:?}", reader.open_incidents(), reader.running_series()));
+    results.push(format!("{:?} {:?}", reader.open_bulletins(), reader.waiting_deliveries()));
+    results.push(format!("{:?}", reader.deliveries_of(None, None, 9)));
     for n in 0..4 {
-        told.push(format!("{:?} {:?}", reader.account(account_id(n)), reader.page(page_id(n))));
-        told.push(format!("{:?} {:?}", reader.pages_of(account_id(n)), reader.keys_of(account_id(n))));
-        told.push(format!("{:?} {:?}", reader.monitors_of(page_id(n)), reader.monitor(monitor_id(n))));
-        told.push(format!(
+        results.push(format!("{:?} {:?}", reader.account(account_id(n)), reader.page(page_id(n))));
+        results.push(format!("{:?} {:?}", reader.pages_of(account_id(n)), reader.keys_of(account_id(n))));
+        results.push(format!("{:?} {:?}", reader.monitors_of(page_id(n)), reader.monitor(monitor_id(n))));
+        results.push(format!(
             "{:?} {:?}",
             reader.page_by_slug(&format!("s{n}")),
             reader.stored_response(&format!("r{n}"))
         ));
-        told.push(format!("{:?}", reader.page_by_host(&format!("h{n}"))));
-        told.push(format!(
+        results.push(format!("{:?}", reader.page_by_host(&format!("h{n}"))));
+        results.push(format!(
             "{:?} {:?}",
             PictureUse::ALL.map(|it| reader.picture(page_id(n), it)),
             reader.reserved_hostname(&format!("h{n}"))
         ));
-        told.push(format!("{:?}", reader.events_of(monitor_id(n), Some(20), 5)));
-        told.push(format!("{:?} {:?}", reader.pings(monitor_id(n)), reader.machine(monitor_id(n))));
-        told.push(format!("{:?}", reader.incidents_of(page_id(n), false, None, 9)));
-        told.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
-        told.push(format!("{:?}", reader.windows_of(page_id(n), None, at(2)..at(7), 3)));
-        told.push(format!("{:?}", reader.windows_of(page_id(n), Some(monitor_id(2)), at(2)..at(7), 3)));
-        told.push(format!("{:?}", reader.oldest_incident(page_id(n))));
-        told.push(format!("{:?} {:?}", reader.deploys_of(page_id(n), 2), reader.page_counts(page_id(n))));
-        told.push(format!("{:?} {:?}", reader.destinations_of(page_id(n)), reader.announced_outages(page_id(n))));
-        told.push(format!("{:?}", reader.subscribers_of(page_id(n), None, 3)));
-        told.push(format!("{:?}", reader.subscriber_by_contact(page_id(n), [1; 16])));
-        told.push(format!("{:?}", reader.deliveries_of(Some(page_id(n)), None, 9)));
+        results.push(format!("{:?}", reader.events_of(monitor_id(n), Some(20), 5)));
+        results.push(format!("{:?} {:?}", reader.pings(monitor_id(n)), reader.machine(monitor_id(n))));
+        results.push(format!("{:?}", reader.incidents_of(page_id(n), false, None, 9)));
+        results.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
+        results.push(format!("{:?}", reader.windows_of(page_id(n), None, at(2)..at(7), 3)));
+        results.push(format!("{:?}", reader.windows_of(page_id(n), Some(monitor_id(2)), at(2)..at(7), 3)));
+        results.push(format!("{:?}", reader.oldest_incident(page_id(n))));
+        results.push(format!("{:?} {:?}", reader.deploys_of(page_id(n), 2), reader.page_counts(page_id(n))));
+        results.push(format!("{:?} {:?}", reader.destinations_of(page_id(n)), reader.announced_outages(page_id(n))));
+        results.push(format!("{:?}", reader.subscribers_of(page_id(n), None, 3)));
+        results.push(format!("{:?}", reader.subscriber_by_contact(page_id(n), [1; 16])));
+        results.push(format!("{:?}", reader.deliveries_of(Some(page_id(n)), None, 9)));
         let hours = -30..50;
-        told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Europe, hours.clone())));
-        told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Oceania, -1..2)));
+        results.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Europe, hours.clone())));
+        results.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Oceania, -1..2)));
         let days = reader.days(monitor_id(n), 0..2);
-        told.push(format!("{:?} {days:?}", reader.hours(monitor_id(n), hours)));
+        results.push(format!("{:?} {days:?}", reader.hours(monitor_id(n), hours)));
     }
-    told
+    results
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_engines_give_equal_answers(groups in vec(vec(batch(), 1..4), 1..12), tidy in any::<bool>()) {
+    fn both_engines_return_equal_results(groups in vec(vec(batch(), 1..4), 1..12), tidy in any::<bool>()) {
         let folder = tempfile::tempdir().unwrap();
         let (mut memory, mut disk) = (TestStore::in_memory(), TestStore::on_disk(folder.path()));
         for group in &groups {
@@ -173,8 +174,8 @@ proptest! {
             }
             prop_assert_eq!(everything(&*memory.reader), everything(&*disk.reader));
         }
-        let told = everything(&*disk.reader);
+        let results = everything(&*disk.reader);
         drop(disk);
-        prop_assert_eq!(told, everything(&*TestStore::on_disk(folder.path()).reader));
+        prop_assert_eq!(results, everything(&*TestStore::on_disk(folder.path()).reader));
     }
 }

@@ -78,7 +78,7 @@ impl HistoryKind {
     }
 
     /// Returns the key of data that is not compacted.
-    fn loose_key(self, monitor: MonitorId, region: u8, at: i64) -> TreeKey {
+    fn uncompacted_key(self, monitor: MonitorId, region: u8, at: i64) -> TreeKey {
         match self {
             Self::Blocks => layout::block(monitor, region, at),
             Self::Hours => layout::hour(monitor, at),
@@ -115,28 +115,30 @@ pub(super) fn read(
     region: u8,
     range: Range<i64>,
 ) -> Result<BTreeMap<i64, CompactedPiece>> {
-    let mut found = BTreeMap::new();
+    let mut pieces = BTreeMap::new();
     if range.is_empty() {
-        return Ok(found);
+        return Ok(pieces);
     }
     let piece = |part: &[u8]| tree.get(part).map_err(engine_error);
     let (first, last) = (range.start.div_euclid(kind.length()), (range.end - 1).div_euclid(kind.length()));
     for item in tree.range(kind.compacted_key(monitor, first)..=kind.compacted_key(monitor, last)) {
         let (key, head) = item.map_err(engine_error)?;
         let payload = record::payload(&key, &head, piece)?;
-        let folded = decode_compacted(&key, &payload)?;
-        for (of, place, bytes) in folded.pieces {
-            let at = time(kind, &key, place);
-            if of == region && range.contains(&at) {
-                found.insert(at, (folded.slot, bytes.to_vec()));
+        let compacted = decode_compacted(&key, &payload)?;
+        for (piece_region, offset, bytes) in compacted.pieces {
+            let at = time(kind, &key, offset);
+            if piece_region == region && range.contains(&at) {
+                pieces.insert(at, (compacted.slot, bytes.to_vec()));
             }
         }
     }
-    for item in tree.range(kind.loose_key(monitor, region, range.start)..kind.loose_key(monitor, region, range.end)) {
+    for item in
+        tree.range(kind.uncompacted_key(monitor, region, range.start)..kind.uncompacted_key(monitor, region, range.end))
+    {
         let (key, head) = item.map_err(engine_error)?;
-        found.insert(layout::last_time(&key).unwrap_or_default(), kind.unpack(&key, &head, piece)?);
+        pieces.insert(layout::last_time(&key).unwrap_or_default(), kind.unpack(&key, &head, piece)?);
     }
-    Ok(found)
+    Ok(pieces)
 }
 
 /// Compacts a monitor's hours before that one, and its days up to some days before it.
@@ -157,23 +159,23 @@ pub(super) fn delete_days(
     monitor: MonitorId,
     before: i64,
 ) -> Result<()> {
-    let spans_before = |day: i64| day.saturating_mul(HOURS_PER_DAY).div_euclid(kind.length());
+    let span_of_day = |day: i64| day.saturating_mul(HOURS_PER_DAY).div_euclid(kind.length());
     for _ in 0..MAX_DAYS_PER_OP {
-        let folded = kind.compacted_key(monitor, i64::MIN)..kind.compacted_key(monitor, spans_before(before));
-        let mut oldest = first_of(pending, folded)?.map(|span| span.saturating_mul(kind.length()));
+        let compacted = kind.compacted_key(monitor, i64::MIN)..kind.compacted_key(monitor, span_of_day(before));
+        let mut oldest = first_of(pending, compacted)?.map(|span| span.saturating_mul(kind.length()));
         for region in kind.regions() {
             let (first, end) = (i64::MIN, before.saturating_mul(HOURS_PER_DAY));
-            let loose = kind.loose_key(monitor, region, first)..kind.loose_key(monitor, region, end);
-            oldest = oldest.into_iter().chain(first_of(pending, loose)?).min();
+            let uncompacted = kind.uncompacted_key(monitor, region, first)..kind.uncompacted_key(monitor, region, end);
+            oldest = oldest.into_iter().chain(first_of(pending, uncompacted)?).min();
         }
         let Some(day) = oldest.map(|hour| hour.div_euclid(HOURS_PER_DAY)) else { return Ok(()) };
-        let (first, end) = (spans_before(day), spans_before(day + 1));
-        let mut gone = vec![kind.compacted_key(monitor, first)..kind.compacted_key(monitor, end)];
+        let (first, end) = (span_of_day(day), span_of_day(day + 1));
+        let mut ranges = vec![kind.compacted_key(monitor, first)..kind.compacted_key(monitor, end)];
         for region in kind.regions() {
             let (first, end) = (day.saturating_mul(HOURS_PER_DAY), (day + 1).saturating_mul(HOURS_PER_DAY));
-            gone.push(kind.loose_key(monitor, region, first)..kind.loose_key(monitor, region, end));
+            ranges.push(kind.uncompacted_key(monitor, region, first)..kind.uncompacted_key(monitor, region, end));
         }
-        for range in gone {
+        for range in ranges {
             for (key, head) in pending.scan(range, usize::MAX)? {
                 pending.remove(key, &head)?;
             }
@@ -186,34 +188,40 @@ fn compact_kind(pending: &mut PendingChanges<'_>, kind: HistoryKind, monitor: Mo
     /// Pieces of one span, by region and offset.
     type SpanPieces = BTreeMap<(u8, u8), Vec<u8>>;
     let mut spans: BTreeMap<i64, SpanPieces> = BTreeMap::new();
-    let mut number = 0;
-    let mut left = MAX_COMPACTED_PER_OP;
+    let mut monitor_slot = 0;
+    let mut remaining = MAX_COMPACTED_PER_OP;
     for region in kind.regions() {
-        let loose = kind.loose_key(monitor, region, i64::MIN)..kind.loose_key(monitor, region, before);
-        for (key, head) in pending.scan(loose, left)? {
+        let uncompacted =
+            kind.uncompacted_key(monitor, region, i64::MIN)..kind.uncompacted_key(monitor, region, before);
+        for (key, head) in pending.scan(uncompacted, remaining)? {
             let at = layout::last_time(&key).unwrap_or_default();
             let (slot, bytes) = kind.unpack(&key, &head, |part| pending.head(part))?;
-            let place = u8::try_from(at.rem_euclid(kind.length())).unwrap_or_default();
-            spans.entry(at.div_euclid(kind.length())).or_default().insert((region, place), bytes);
-            number = slot;
-            left -= 1;
+            let offset = u8::try_from(at.rem_euclid(kind.length())).unwrap_or_default();
+            spans.entry(at.div_euclid(kind.length())).or_default().insert((region, offset), bytes);
+            monitor_slot = slot;
+            remaining -= 1;
             pending.remove(key, &head)?;
         }
     }
-    for (span, fresh) in spans {
+    for (span, added) in spans {
         let key = kind.compacted_key(monitor, span);
-        let before: Option<IVec> = pending.head(&key)?;
-        let payload = match &before {
+        let stored_head: Option<IVec> = pending.head(&key)?;
+        let payload = match &stored_head {
             Some(head) => Some(record::payload(&key, head, |part| pending.head(part))?),
             None => None,
         };
         let mut pieces: BTreeMap<(u8, u8), &[u8]> = BTreeMap::new();
         if let Some(payload) = &payload {
-            pieces.extend(decode_compacted(&key, payload)?.pieces.into_iter().map(|(of, at, bytes)| ((of, at), bytes)));
+            pieces.extend(
+                decode_compacted(&key, payload)?
+                    .pieces
+                    .into_iter()
+                    .map(|(piece_region, at, bytes)| ((piece_region, at), bytes)),
+            );
         }
-        pieces.extend(fresh.iter().map(|(at, bytes)| (*at, bytes.as_slice())));
-        let pieces = pieces.into_iter().map(|((region, place), bytes)| (region, place, bytes)).collect();
-        pending.put(key, &CompactedRecord { slot: number, pieces })?;
+        pieces.extend(added.iter().map(|(at, bytes)| (*at, bytes.as_slice())));
+        let pieces = pieces.into_iter().map(|((region, offset), bytes)| (region, offset, bytes)).collect();
+        pending.put(key, &CompactedRecord { slot: monitor_slot, pieces })?;
     }
     Ok(())
 }
@@ -229,7 +237,7 @@ fn decode_compacted<'a>(key: &[u8], payload: &'a [u8]) -> Result<CompactedRecord
 }
 
 /// Returns the hour or day of a piece in a compacted record.
-fn time(kind: HistoryKind, key: &[u8], place: u8) -> i64 {
+fn time(kind: HistoryKind, key: &[u8], offset: u8) -> i64 {
     let span = layout::last_time(key).unwrap_or_default();
-    span.saturating_mul(kind.length()).saturating_add(i64::from(place))
+    span.saturating_mul(kind.length()).saturating_add(i64::from(offset))
 }

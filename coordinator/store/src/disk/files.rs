@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::io_error;
 use crate::{Result, StoreError};
 
-/// Time to wait for the lock: a process that ends releases it a moment later, and a child process that is just
+/// Time to wait for the lock: a process that ends releases it shortly afterwards, and a child process that is just
 /// being started holds copies of this one's files until it executes.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 const LOCK_PERIOD: Duration = Duration::from_millis(10);
@@ -18,11 +18,11 @@ const LOCK_PERIOD: Duration = Duration::from_millis(10);
 /// Locks the store for this process until the returned file is dropped.
 pub(super) fn lock(folder: &Path) -> Result<File> {
     let file = open(&folder.join("LOCK"))?;
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => thread::park_timeout(LOCK_PERIOD),
+            Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_WAIT => thread::park_timeout(LOCK_PERIOD),
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked),
             Err(TryLockError::Error(error)) => return Err(io_error(error)),
         }
@@ -84,9 +84,9 @@ impl Watermark {
     /// Returns the highest valid mark; `None` before the first.
     pub(super) fn read(&self) -> Result<Option<(u64, u32)>> {
         let mut highest = None;
-        for place in 0..MARK_COUNT {
+        for index in 0..MARK_COUNT {
             let mut bytes = [0; MARK_BYTES];
-            match self.0.read_exact_at(&mut bytes, place * MARK_SPACING) {
+            match self.0.read_exact_at(&mut bytes, index * MARK_SPACING) {
                 Ok(()) => highest = highest.max(parse(bytes)),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
                 Err(error) => return Err(io_error(error)),
@@ -136,8 +136,8 @@ pub(super) struct DiskSpace {
 }
 
 impl DiskSpace {
-    pub(super) fn new(folder: &Path, bounds: SpaceLimits) -> Self {
-        Self { folder: folder.to_owned(), limits: bounds, is_low: false }
+    pub(super) fn new(folder: &Path, limits: SpaceLimits) -> Self {
+        Self { folder: folder.to_owned(), limits, is_low: false }
     }
 
     /// Releases the ballast before the engine opens if space is short: the engine can't open on a full disk.
@@ -154,25 +154,25 @@ impl DiskSpace {
     /// Creates the ballast (again), if there is space for it.
     pub(super) fn restore_ballast(&mut self) -> Result<()> {
         let path = self.ballast();
-        let there = std::fs::metadata(&path).map_or(0, |file| file.len());
-        if there == self.limits.ballast || self.is_low || free_bytes(&self.folder)? < self.limits.resume_above {
+        let size = std::fs::metadata(&path).map_or(0, |file| file.len());
+        if size == self.limits.ballast || self.is_low || free_bytes(&self.folder)? < self.limits.resume_above {
             return Ok(());
         }
-        let filled = write_zeros(&path, self.limits.ballast);
-        if filled.is_err() {
+        let result = write_zeros(&path, self.limits.ballast);
+        if result.is_err() {
             // A partial ballast is useless.
             let _ = std::fs::remove_file(&path);
         }
-        filled
+        result
     }
 
     /// Returns true if writes must wait for space: from below the lower limit until above the upper one. Logs every
     /// change, and recreates the ballast once there is space.
     pub(super) fn check_low(&mut self) -> Result<bool> {
         let free = free_bytes(&self.folder)?;
-        let before = self.is_low;
-        self.is_low = is_below_limit(self.limits, before, free);
-        match (before, self.is_low) {
+        let was_low = self.is_low;
+        self.is_low = is_below_limit(self.limits, was_low, free);
+        match (was_low, self.is_low) {
             (false, true) => tracing::error!(
                 free,
                 resume_above = self.limits.resume_above,
@@ -204,17 +204,17 @@ pub(super) fn free_bytes(folder: &Path) -> Result<u64> {
 fn write_zeros(path: &Path, bytes: u64) -> Result<()> {
     let mut file = open(path)?;
     let zeros = vec![0; 1 << 16];
-    let mut left = bytes;
-    while left > 0 {
-        let piece = left.min(zeros.len() as u64);
+    let mut remaining = bytes;
+    while remaining > 0 {
+        let piece = remaining.min(zeros.len() as u64);
         file.write_all(zeros.get(..piece as usize).unwrap_or(&zeros)).map_err(io_error)?;
-        left -= piece;
+        remaining -= piece;
     }
     file.sync_all().map_err(io_error)
 }
 
-fn is_below_limit(bounds: SpaceLimits, short: bool, free: u64) -> bool {
-    free < if short { bounds.resume_above } else { bounds.refuse_below }
+fn is_below_limit(limits: SpaceLimits, is_low: bool, free: u64) -> bool {
+    free < if is_low { limits.resume_above } else { limits.refuse_below }
 }
 
 fn open(path: &Path) -> Result<File> {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_lock_is_refused_until_the_first_is_let_go() {
+    fn a_second_lock_is_refused_until_the_first_is_released() {
         let folder = tempfile::tempdir().unwrap();
         let first = lock(folder.path()).unwrap();
         assert_eq!(lock(folder.path()).unwrap_err(), StoreError::Locked);
@@ -248,15 +248,15 @@ mod tests {
     }
 
     #[test]
-    fn writes_wait_from_the_lower_bound_until_the_upper() {
-        let bounds = SpaceLimits { refuse_below: 64, resume_above: 128, ballast: 0 };
-        let judged: Vec<_> = [200, 64, 63, 100, 127, 128, 70]
+    fn writes_stop_below_the_lower_limit_until_above_the_upper() {
+        let limits = SpaceLimits { refuse_below: 64, resume_above: 128, ballast: 0 };
+        let states: Vec<_> = [200, 64, 63, 100, 127, 128, 70]
             .into_iter()
-            .scan(false, |short, free| {
-                *short = is_below_limit(bounds, *short, free);
-                Some(*short)
+            .scan(false, |is_low, free| {
+                *is_low = is_below_limit(limits, *is_low, free);
+                Some(*is_low)
             })
             .collect();
-        assert_eq!(judged, [false, false, true, true, true, false, false]);
+        assert_eq!(states, [false, false, true, true, true, false, false]);
     }
 }

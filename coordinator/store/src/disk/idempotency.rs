@@ -14,17 +14,20 @@ pub(super) type ResponseRecord = ([u8; 32], Vec<u8>, Timestamp);
 type ResponseTotals = (u64, u64);
 
 /// Stores a response, replacing one of the same name. If its API key has too many, its oldest are evicted.
-pub(super) fn store_response(pending: &mut PendingChanges<'_>, name: &str, it: &StoredResponse) -> Result<()> {
+pub(super) fn store_response(pending: &mut PendingChanges<'_>, name: &str, response: &StoredResponse) -> Result<()> {
     delete_response(pending, name)?;
-    pending.put(layout::expiry(it.expires_at, name), &())?;
-    pending.put_document(layout::stored_response(name), &(it.fingerprint, &it.response, it.expires_at))?;
+    pending.put(layout::expiry(response.expires_at, name), &())?;
+    pending.put_document(
+        layout::stored_response(name),
+        &(response.fingerprint, &response.response, response.expires_at),
+    )?;
     let Some((owner, rest)) = split_owner(name) else { return Ok(()) };
-    let bytes = it.bytes(name) as u64;
-    pending.put(response_key(owner, it.expires_at, rest), &bytes)?;
-    let (mut count, mut sum) = total(pending, owner)?;
-    (count, sum) = (count + 1, sum + bytes);
-    pending.put(totals_key(owner), &(count, sum))?;
-    while count > MAX_RESPONSES_PER_KEY as u64 || sum > MAX_RESPONSE_BYTES_PER_KEY as u64 {
+    let bytes = response.bytes(name) as u64;
+    pending.put(response_key(owner, response.expires_at, rest), &bytes)?;
+    let (mut count, mut total_bytes) = totals(pending, owner)?;
+    (count, total_bytes) = (count + 1, total_bytes + bytes);
+    pending.put(totals_key(owner), &(count, total_bytes))?;
+    while count > MAX_RESPONSES_PER_KEY as u64 || total_bytes > MAX_RESPONSE_BYTES_PER_KEY as u64 {
         // Except the new one: after the clock was set back, that would be the oldest.
         let oldest = pending.scan(layout::prefix_range(&responses_prefix(owner)), 2)?;
         let names = oldest.iter().filter_map(|(key, _)| Some((key, name_of(owner, key)?)));
@@ -33,7 +36,7 @@ pub(super) fn store_response(pending: &mut PendingChanges<'_>, name: &str, it: &
         delete_response(pending, &oldest)?;
         // An older version of this program that ran meanwhile deleted only the response.
         delete_list_entry(pending, owner, key)?;
-        (count, sum) = total(pending, owner)?;
+        (count, total_bytes) = totals(pending, owner)?;
     }
     Ok(())
 }
@@ -64,14 +67,14 @@ fn delete_response(pending: &mut PendingChanges<'_>, name: &str) -> Result<()> {
 fn delete_list_entry(pending: &mut PendingChanges<'_>, owner: &str, key: layout::TreeKey) -> Result<()> {
     let Some(bytes) = pending.get::<u64>(&key)? else { return Ok(()) };
     pending.delete(key)?;
-    let (count, sum) = total(pending, owner)?;
+    let (count, total_bytes) = totals(pending, owner)?;
     if count <= 1 {
         return pending.delete(totals_key(owner));
     }
-    pending.put(totals_key(owner), &(count - 1, sum.saturating_sub(bytes)))
+    pending.put(totals_key(owner), &(count - 1, total_bytes.saturating_sub(bytes)))
 }
 
-fn total(pending: &PendingChanges<'_>, owner: &str) -> Result<ResponseTotals> {
+fn totals(pending: &PendingChanges<'_>, owner: &str) -> Result<ResponseTotals> {
     Ok(pending.get(&totals_key(owner))?.unwrap_or_default())
 }
 

@@ -51,15 +51,15 @@ pub(super) fn put_series(pending: &mut PendingChanges<'_>, series: &Series) -> R
     pending.put_document(layout::series(series.id), series)
 }
 
-/// Deletes a page's stopped series, except the `kept` with the highest ids.
-pub(super) fn delete_stopped_series(pending: &mut PendingChanges<'_>, page: PageId, kept: usize) -> Result<()> {
+/// Deletes a page's stopped series, except the `keep_count` with the highest ids.
+pub(super) fn delete_stopped_series(pending: &mut PendingChanges<'_>, page: PageId, keep_count: usize) -> Result<()> {
     let mut stopped = Vec::new();
     for (key, _) in pending.scan(layout::prefix_range(&layout::series_of(page)), usize::MAX)? {
         if pending.get::<bool>(&key)? == Some(false) {
             stopped.push(key);
         }
     }
-    stopped.truncate(stopped.len().saturating_sub(kept));
+    stopped.truncate(stopped.len().saturating_sub(keep_count));
     for key in stopped {
         let id = SeriesId::from_u128(layout::last_id(&key).unwrap_or_default());
         pending.delete(layout::series(id))?;
@@ -110,25 +110,25 @@ pub(super) fn newest<T: DeserializeOwned>(
     limit: usize,
     key: impl Fn(u128) -> TreeKey,
 ) -> Result<Vec<VersionedValue<T>>> {
-    let mut found = Vec::new();
+    let mut records = Vec::new();
     if range.start >= range.end {
-        return Ok(found);
+        return Ok(records);
     }
     for item in tree.range(range).keys().rev().take(limit) {
         let id = layout::last_id(&item.map_err(engine_error)?).unwrap_or_default();
-        found.extend(read_record(tree, &key(id))?.map(versioned));
+        records.extend(read_record(tree, &key(id))?.map(versioned));
     }
-    Ok(found)
+    Ok(records)
 }
 
 /// Returns the oldest incidents and windows of a page.
 pub(super) fn oldest(tree: &SealedTree, page: PageId, limit: usize) -> Result<Vec<VersionedValue<Incident>>> {
-    let mut found = Vec::new();
+    let mut records = Vec::new();
     for key in tree.scan_prefix(layout::page_list(layout::INCIDENTS_OF, page)).keys().take(limit) {
         let id = layout::last_id(&key.map_err(engine_error)?).unwrap_or_default();
-        found.extend(read_record(tree, &layout::incident(IncidentId::from_u128(id)))?.map(versioned));
+        records.extend(read_record(tree, &layout::incident(IncidentId::from_u128(id)))?.map(versioned));
     }
-    Ok(found)
+    Ok(records)
 }
 
 /// Returns the newest incidents and windows of a page, or only the open ones; with `before`, those before that time
@@ -173,18 +173,18 @@ pub(super) fn windows(
 
 /// Counts a page's incidents and series from its lists.
 pub(super) fn page_counts(tree: &SealedTree, page: PageId) -> Result<PageCounts> {
-    let mut standing = PageCounts::default();
+    let mut counts = PageCounts::default();
     for (prefix, count) in
-        [(layout::OPEN_OF, &mut standing.open_incidents), (layout::INCIDENTS_OF, &mut standing.incidents)]
+        [(layout::OPEN_OF, &mut counts.open_incidents), (layout::INCIDENTS_OF, &mut counts.incidents)]
     {
         for key in tree.scan_prefix(layout::page_list(prefix, page)).keys() {
             key.map_err(engine_error)?;
             *count += 1;
         }
     }
-    let repeating = list::<bool>(tree, tree.scan_prefix(layout::series_of(page)))?;
-    standing.running_series = repeating.into_iter().filter(|(_, runs)| *runs).count();
-    Ok(standing)
+    let series = list::<bool>(tree, tree.scan_prefix(layout::series_of(page)))?;
+    counts.running_series = series.into_iter().filter(|(_, is_running)| *is_running).count();
+    Ok(counts)
 }
 
 fn delete_list_entries(pending: &mut PendingChanges<'_>, id: IncidentId) -> Result<()> {
@@ -200,6 +200,6 @@ fn list_key(prefix: &[u8], incident: &Incident) -> TreeKey {
 }
 
 fn ids(pending: &PendingChanges<'_>, prefix: &[u8]) -> Result<Vec<u128>> {
-    let found = pending.scan(layout::prefix_range(prefix), usize::MAX)?;
-    Ok(found.iter().filter_map(|(key, _)| layout::last_id(key)).collect())
+    let entries = pending.scan(layout::prefix_range(prefix), usize::MAX)?;
+    Ok(entries.iter().filter_map(|(key, _)| layout::last_id(key)).collect())
 }

@@ -9,11 +9,11 @@ use crate::{Result, StoreCounts, StoreError};
 
 /// Reads and verifies a whole open store, as of one point in time: every checksum, and that records decode.
 pub(super) fn verify_store(shared: &SharedStore) -> Result<StoreCounts> {
-    let mut tally = IntegrityCheck::default();
+    let mut check = IntegrityCheck::default();
     let keyring = shared.records.keyring();
     let mut split_records = Vec::new();
     snapshot_reader::walk(shared, |key, value| {
-        tally.add(key, value)?;
+        check.add(key, value)?;
         if !record_types::is_typed(key) {
             return Ok(());
         }
@@ -23,7 +23,7 @@ pub(super) fn verify_store(shared: &SharedStore) -> Result<StoreCounts> {
         }
         record_types::verify(key, value, none, keyring)
     })?;
-    // Of pieces only the checksums were kept, so these records are decoded as they are now.
+    // The walk verified only the checksums of pieces: these records are read again and decoded as they are now.
     for key in split_records {
         shared.query(|tree| {
             let mut keys = vec![key.clone()];
@@ -38,7 +38,7 @@ pub(super) fn verify_store(shared: &SharedStore) -> Result<StoreCounts> {
             Ok(())
         })?;
     }
-    tally.finish().map(|(_, whole)| whole)
+    check.finish().map(|(_, counts)| counts)
 }
 
 /// Counts and verifies entries, which must come in key order.
@@ -95,21 +95,21 @@ impl IntegrityCheck {
         let meta = StoreState::decode(schema, &meta)?;
         self.readings.check("readings", meta.first_reading, meta.last_reading)?;
         self.events.check("events", meta.first_event, meta.last_event)?;
-        for (what, wanted, found) in
+        for (name, expected, actual) in
             [("documents", meta.documents, self.documents), ("records", meta.records, self.records)]
         {
-            if wanted != found {
-                return damaged(format!("it has {found} {what} instead of {wanted}"));
+            if expected != actual {
+                return damaged(format!("it has {actual} {name} instead of {expected}"));
             }
         }
-        let whole = StoreCounts {
+        let counts = StoreCounts {
             records: self.records,
             documents: self.documents,
             events: self.events.count,
             readings: self.readings.count,
             commits: meta.revision,
         };
-        Ok((meta, whole))
+        Ok((meta, counts))
     }
 }
 
@@ -124,13 +124,13 @@ impl JournalRun {
     }
 
     /// Checks that there are as many entries as numbers from the first to the last, so that there is no gap.
-    fn check(&self, what: &str, first: u64, last: u64) -> Result<()> {
-        let wanted = last.saturating_add(1).saturating_sub(first);
-        if self.count != wanted {
-            return damaged(format!("it has {} {what} instead of {wanted}", self.count));
+    fn check(&self, name: &str, first: u64, last: u64) -> Result<()> {
+        let expected = last.saturating_add(1).saturating_sub(first);
+        if self.count != expected {
+            return damaged(format!("it has {} {name} instead of {expected}", self.count));
         }
-        if wanted > 0 && (self.first, self.last) != (first, last) {
-            return damaged(format!("its {what} are not those from {first} to {last}"));
+        if expected > 0 && (self.first, self.last) != (first, last) {
+            return damaged(format!("its {name} are not those from {first} to {last}"));
         }
         Ok(())
     }
@@ -140,6 +140,6 @@ fn none(_: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-fn damaged<T>(how: String) -> Result<T> {
-    Err(StoreError::Damaged(how))
+fn damaged<T>(problem: String) -> Result<T> {
+    Err(StoreError::Damaged(problem))
 }

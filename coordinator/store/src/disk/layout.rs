@@ -3,7 +3,7 @@
 //! | prefix | then | value |
 //! |---|---|---|
 //! | `!s` | | schema, `u32` |
-//! | `!m` | | [`Meta`](super::meta::Meta) |
+//! | `!m` | | [`StoreState`](super::meta::StoreState) |
 //! | `da` `dp` `dm` `dk` `dg` `di` | id of account, page, monitor, key, agent, invitation | revision and record |
 //! | `dn` `ds` `dd` | id of incident, series, deploy | revision and record |
 //! | `dt` `du` `db` | id of destination, subscriber, bulletin | revision and record |
@@ -14,7 +14,7 @@
 //! | `xm` | page, monitor | true if it counts for the plan's limit |
 //! | `xk` | account, key | |
 //! | `xn` `xo` | page, start, incident (open ones in `xo`) | |
-//! | `xw` | page, start, incident that is a window | [`Window`](parallax_core::window::Window) |
+//! | `xw` | page, start, incident that is a window | [window](parallax_core::maintenance_window) |
 //! | `xr` | page, series | true if it runs |
 //! | `xd` | page, time, deploy | |
 //! | `xt` `xu` `xb` `xl` | page (255s: none), destination, subscriber, bulletin, delivery | |
@@ -33,7 +33,7 @@
 //! | `vb` | unfinished bulletin | |
 //! | `bl` | monitor, region, hour | slot and packed readings |
 //! | `rh` `rd` | monitor, hour or day | packed statistics |
-//! | `fb` `fh` `fd` | monitor, 8 hours, day or 32 days | [compacted](super::fold) blocks, hour and day roll-ups |
+//! | `fb` `fh` `fd` | monitor, 8 hours, day or 32 days | [compacted](super::compaction) blocks, hour and day roll-ups |
 //! | `tc` | part | sequence and packed tails |
 //! | `ns` `np` | | next slot, next vantage number |
 //! | `nn` | network label | its number |
@@ -292,8 +292,8 @@ pub(super) fn event(seq: u64) -> TreeKey {
     join(EVENTS, &[&seq.to_be_bytes()])
 }
 
-pub(super) fn cursor(reader: &str) -> TreeKey {
-    join(CURSORS, &[reader.as_bytes()])
+pub(super) fn cursor(name: &str) -> TreeKey {
+    join(CURSORS, &[name.as_bytes()])
 }
 
 pub(super) fn readings(seq: u64) -> TreeKey {
@@ -374,7 +374,7 @@ pub(super) fn last_seq(key: &[u8]) -> Option<u64> {
 
 /// Returns the time, hour or day at the end of a key.
 pub(super) fn last_time(key: &[u8]) -> Option<i64> {
-    last_seq(key).map(|turned| (turned ^ SIGN).cast_signed())
+    last_seq(key).map(|bits| (bits ^ SIGN).cast_signed())
 }
 
 /// Returns the part number at the end of a [`checkpoint`] key.

@@ -84,7 +84,7 @@ mod tests {
     use crate::samples::{account, at, delivery, event, incident, outages, page};
 
     #[test]
-    fn a_page_of_schema_4_is_read_from_its_bytes_of_then() {
+    fn a_page_is_read_from_its_schema_4_bytes() {
         // The sample page, as schema 4 wrote it.
         let hex = include_str!("old/page-of-schema-4.hex").trim();
         let bytes: Vec<u8> =
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incident_of_before_edits_were_noted_is_read() {
+    fn an_incident_without_edit_and_planning_times_is_read() {
         let incident = Incident { edited_at: None, planned_at: None, ..incident(3, 1, 5, true) };
         let mut bytes = postcard::to_allocvec(&(7u64, &incident)).unwrap();
         // An older record ends before the edit time, and a still older one before the planning time; the missing
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_of_before_the_moment_of_its_plan_was_noted_is_read() {
+    fn an_account_without_the_time_of_its_plan_is_read() {
         let account = account(3);
         let mut bytes = postcard::to_allocvec(&(7u64, &account)).unwrap();
         assert_eq!(bytes.pop(), Some(0), "its first plan");
@@ -114,17 +114,17 @@ mod tests {
     }
 
     #[test]
-    fn outages_of_before_their_widest_scope_was_noted_are_read() {
-        let calm = AnnouncedOutages { widest_scope: Default::default(), flapping: Default::default(), ..outages(3) };
-        let mut bytes = postcard::to_allocvec(&(7u64, &calm)).unwrap();
-        for noted in ["what flaps", "the widest scope"] {
-            assert_eq!(bytes.pop(), Some(0), "nothing of {noted}");
-            assert_eq!(postcard::from_bytes::<(u64, AnnouncedOutages)>(&bytes).unwrap(), (7, calm.clone()));
+    fn announced_outages_without_widest_scope_and_flapping_are_read() {
+        let record = AnnouncedOutages { widest_scope: Default::default(), flapping: Default::default(), ..outages(3) };
+        let mut bytes = postcard::to_allocvec(&(7u64, &record)).unwrap();
+        for missing_field in ["what flaps", "the widest scope"] {
+            assert_eq!(bytes.pop(), Some(0), "nothing of {missing_field}");
+            assert_eq!(postcard::from_bytes::<(u64, AnnouncedOutages)>(&bytes).unwrap(), (7, record.clone()));
         }
     }
 
     #[test]
-    fn events_machines_and_deliveries_that_are_older_than_flapping_are_read() {
+    fn events_machines_and_deliveries_without_flapping_are_read() {
         let change = StatusChange {
             from: MonitorStatus::Up,
             to: MonitorStatus::Down,
@@ -139,14 +139,17 @@ mod tests {
             evidence: Vec::new(),
             flapping: None,
         };
-        older(&Event { kind: EventKind::StatusChanged(change), ..event(1, Some(1)) }, 1);
+        assert_read_without_last_field(&Event { kind: EventKind::StatusChanged(change), ..event(1, Some(1)) }, 1);
         // Its last field is one byte for each of the six regions.
-        older(&MachineState::default(), 6);
-        older(&delivery(1, Some(1), None), 1);
+        assert_read_without_last_field(&MachineState::default(), 6);
+        assert_read_without_last_field(&delivery(1, Some(1), None), 1);
     }
 
-    /// Asserts that a record is read whose last field, an empty one of so many bytes, is missing.
-    fn older<T: Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(record: &T, last_field: usize) {
+    /// Asserts that a record without its last field (empty, `last_field` bytes long) is still readable.
+    fn assert_read_without_last_field<T: Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(
+        record: &T,
+        last_field: usize,
+    ) {
         let mut bytes = postcard::to_allocvec(&(7u64, record)).unwrap();
         assert_eq!(bytes.split_off(bytes.len() - last_field), vec![0; last_field]);
         let (revision, read) = postcard::from_bytes::<(u64, T)>(&bytes).unwrap();

@@ -24,19 +24,19 @@ const STEPS: [MigrationStep; SCHEMA as usize - 1] = [to_schema_2, to_schema_3, t
 /// Migrates a verified store of an older schema to this one.
 pub(super) fn migrate(
     shared: &SharedStore,
-    found: u32,
+    schema: u32,
     mut meta: StoreState,
     durable: &mut DurableFiles,
 ) -> Result<StoreState> {
     let folder = snapshots_folder(&shared.folder);
     fs::create_dir_all(&folder).map_err(io_error)?;
     let file = folder.join(format!("before-schema-{SCHEMA}.snapshot"));
-    snapshot::export(shared, found, &file, true)?;
+    snapshot::export(shared, schema, &file, true)?;
     tracing::info!(
-        from = found, to = SCHEMA, snapshot = %file.display(),
+        from = schema, to = SCHEMA, snapshot = %file.display(),
         "migrating the store; the snapshot has its state before",
     );
-    for (step, to) in STEPS.iter().zip(2..).skip(found.saturating_sub(1) as usize) {
+    for (step, to) in STEPS.iter().zip(2..).skip(schema.saturating_sub(1) as usize) {
         let mut batch = sled::Batch::default();
         meta = step(&shared.records, &mut batch, meta)?;
         meta.group += 1;

@@ -105,7 +105,7 @@ impl Default for DiskOptions {
 /// - [`StoreError::Newer`] if a later version wrote it,
 /// - [`StoreError::Denied`] if its files belong to another user,
 /// - [`StoreError::KeyMissing`] if secrets in it are sealed with a key that is not given,
-/// - [`StoreError::Damaged`] if it holds less than, or something other than, was made durable.
+/// - [`StoreError::Damaged`] if its contents differ from those that were made durable.
 ///
 /// An older schema is migrated after a snapshot.
 pub fn open(folder: &Path, options: DiskOptions) -> Result<(Arc<dyn StoreRead>, Box<dyn StoreWrite>)> {
@@ -118,14 +118,14 @@ pub fn open(folder: &Path, options: DiskOptions) -> Result<(Arc<dyn StoreRead>, 
     })
 }
 
-/// Restores a snapshot into `folder`. The current store is kept next to it, under its name with `aside` appended.
+/// Restores a snapshot into `folder`. The current store is kept next to it, under its name with `suffix` appended.
 /// Files next to the store are restored where they are missing. Blocking.
 ///
 /// Nothing is touched if the snapshot is incomplete ([`StoreError::Damaged`]) or a process has the store open
 /// ([`StoreError::Locked`]).
-pub fn restore(folder: &Path, file: &Path, aside: &str, options: &DiskOptions) -> Result<RestoreResult> {
-    let (folder, file, aside, options) = (folder.to_owned(), file.to_owned(), aside.to_owned(), options.clone());
-    catch_panic(move || rebuild::restore(&folder, &file, &aside, &options))
+pub fn restore(folder: &Path, file: &Path, suffix: &str, options: &DiskOptions) -> Result<RestoreResult> {
+    let (folder, file, suffix, options) = (folder.to_owned(), file.to_owned(), suffix.to_owned(), options.clone());
+    catch_panic(move || rebuild::restore(&folder, &file, &suffix, &options))
 }
 
 /// Rewrites the store in `folder`, which frees space that the engine holds and does not need. Fails as [`open`] does;
@@ -142,7 +142,7 @@ pub fn compact(folder: &Path, options: &DiskOptions) -> Result<CompactionResult>
 ///
 /// A record that matches its checksum may still be no value of its type: [`verify_snapshot_records`] finds those.
 pub fn verify_snapshot(file: &Path) -> Result<StoreCounts> {
-    snapshot::verify(file).map(|(_, _, whole)| whole)
+    snapshot::verify(file).map(|(_, _, counts)| counts)
 }
 
 /// Reads a whole snapshot, verifies its checksums, and counts the records that can't be decoded. Blocking.
@@ -162,8 +162,8 @@ pub(crate) fn snapshots_folder(folder: &Path) -> PathBuf {
 
 /// Runs work on a separate thread: sled can panic on damaged files, and there a panic becomes an error.
 fn catch_panic<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let working = thread::Builder::new().name("store-open".to_owned()).spawn(work);
-    working
+    let thread = thread::Builder::new().name("store-open".to_owned()).spawn(work);
+    thread
         .map_err(io_error)?
         .join()
         .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read its files".to_owned())))
@@ -196,9 +196,9 @@ impl SharedStore {
     }
 
     /// Runs a query at one point in time.
-    fn query<T>(&self, question: impl FnOnce(&SealedTree) -> Result<T>) -> Result<T> {
-        let _gate = self.reading();
-        catch_read_panic(|| question(&self.records))
+    fn query<T>(&self, read: impl FnOnce(&SealedTree) -> Result<T>) -> Result<T> {
+        let _guard = self.reading();
+        catch_read_panic(|| read(&self.records))
     }
 
     fn writing(&self) -> RwLockWriteGuard<'_, ()> {
@@ -226,12 +226,12 @@ fn open_here(folder: &Path, options: &DiskOptions) -> Result<(Arc<SharedStore>, 
     files::check_owner(folder)?;
     std::fs::create_dir_all(folder).map_err(io_error)?;
     let lock = files::lock(folder)?;
-    let bounds = SpaceLimits {
+    let limits = SpaceLimits {
         refuse_below: options.refuse_below,
         resume_above: options.resume_above,
         ballast: options.ballast,
     };
-    let mut space = DiskSpace::new(folder, bounds);
+    let mut space = DiskSpace::new(folder, limits);
     space.release_ballast_if_low()?;
     let db = open_engine(&engine_config(folder, options))?;
     let records = SealedTree::new(sled::Tree::clone(&db), options.keyring.clone());
@@ -250,17 +250,17 @@ fn open_here(folder: &Path, options: &DiskOptions) -> Result<(Arc<SharedStore>, 
     let engine = engine_folder(folder);
     let file = File::options().read(true).write(true).open(engine.join("db")).map_err(io_error)?;
     let watermark = Watermark::open(folder)?;
-    let found = verify::verify_state(&shared.db, watermark.read()?)?;
+    let existing = verify::verify_state(&shared.db, watermark.read()?)?;
     let mut durable = DurableFiles::new(file, watermark);
     #[cfg(test)]
     durable.skip(options.skip);
     // Before anything is read that may be sealed.
     shared.records.unlisted_keys()?;
-    let meta = match found {
+    let meta = match existing {
         None => None,
         Some((schema, meta)) => {
-            let whole = shared.db.size_on_disk().map_err(engine_error)? <= options.verify_up_to;
-            verify::verify_records(&shared.db, &meta, whole)?;
+            let verify_all = shared.db.size_on_disk().map_err(engine_error)? <= options.verify_up_to;
+            verify::verify_records(&shared.db, &meta, verify_all)?;
             let is_old = schema < layout::SCHEMA;
             Some(if is_old { migrate::migrate(&shared, schema, meta, &mut durable)? } else { meta })
         }

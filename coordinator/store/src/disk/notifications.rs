@@ -166,8 +166,8 @@ pub(super) fn put_page_document<T: Serialize>(
 }
 
 fn ids(pending: &PendingChanges<'_>, prefix: &[u8], limit: usize) -> Result<Vec<u128>> {
-    let found = pending.scan(layout::prefix_range(prefix), limit)?;
-    Ok(found.iter().filter_map(|(key, _)| layout::last_id(key)).collect())
+    let entries = pending.scan(layout::prefix_range(prefix), limit)?;
+    Ok(entries.iter().filter_map(|(key, _)| layout::last_id(key)).collect())
 }
 
 impl NotificationRead for DiskReader {
@@ -247,9 +247,9 @@ impl NotificationRead for DiskReader {
 
     fn waiting_deliveries(&self) -> Result<Vec<WaitingDelivery>> {
         let id = |key: &[u8]| DeliveryId::from_u128(layout::last_id(key).unwrap_or_default());
-        let found = self.all::<QueueEntry>(layout::QUEUED)?.into_iter();
-        Ok(found
-            .map(|(key, (lane, seq, due))| WaitingDelivery { id: id(&key), ordering_key: lane, seq, due })
+        let entries = self.all::<QueueEntry>(layout::QUEUED)?.into_iter();
+        Ok(entries
+            .map(|(key, (ordering_key, seq, due))| WaitingDelivery { id: id(&key), ordering_key, seq, due })
             .collect())
     }
 }
@@ -264,19 +264,19 @@ impl DiskReader {
         key: impl Fn(u128) -> TreeKey,
     ) -> Result<Vec<VersionedValue<T>>> {
         self.query(|tree| {
-            let mut found = Vec::new();
+            let mut records = Vec::new();
             if keys.start >= keys.end {
-                return Ok(found);
+                return Ok(records);
             }
             let mut listed = tree.range(keys).keys();
             let mut next = || if from_back { listed.next_back() } else { listed.next() };
-            while found.len() < limit
+            while records.len() < limit
                 && let Some(item) = next()
             {
                 let id = layout::last_id(&item.map_err(engine_error)?).unwrap_or_default();
-                found.extend(read_record(tree, &key(id))?.map(versioned));
+                records.extend(read_record(tree, &key(id))?.map(versioned));
             }
-            Ok(found)
+            Ok(records)
         })
     }
 }

@@ -43,15 +43,15 @@ pub(super) fn put_picture(
 
 /// Deletes hostname reservations that have ended.
 pub(super) fn delete_expired_reservations(pending: &mut PendingChanges<'_>, now: Timestamp) -> Result<()> {
-    let mut over = Vec::new();
+    let mut expired = Vec::new();
     for (key, head) in pending.scan(layout::prefix_range(layout::RESERVED_HOSTNAMES), usize::MAX)? {
-        if over.len() < MAX_EXPIRED_PER_OP
-            && pending.get::<ReservedHostname>(&key)?.is_some_and(|freed| freed.until <= now)
+        if expired.len() < MAX_EXPIRED_PER_OP
+            && pending.get::<ReservedHostname>(&key)?.is_some_and(|reservation| reservation.until <= now)
         {
-            over.push((key, head));
+            expired.push((key, head));
         }
     }
-    over.into_iter().try_for_each(|(key, head)| pending.remove(key, &head))
+    expired.into_iter().try_for_each(|(key, head)| pending.remove(key, &head))
 }
 
 fn delete_index_entries(pending: &mut PendingChanges<'_>, id: PageId) -> Result<()> {

@@ -82,23 +82,23 @@ impl<'a> PendingChanges<'a> {
 
     /// Returns the first keys of a range with their heads, at most `limit`.
     pub(super) fn scan(&self, range: Range<TreeKey>, limit: usize) -> Result<Vec<(TreeKey, IVec)>> {
-        let mut found = Vec::new();
+        let mut entries = Vec::new();
         for item in self.tree.range(range.clone()) {
-            if found.len() >= limit {
+            if entries.len() >= limit {
                 break;
             }
             let (key, head) = item.map_err(engine_error)?;
             if !self.batch.contains_key(key.as_ref()) && !self.accepted.contains_key(key.as_ref()) {
-                found.push((key.to_vec(), head));
+                entries.push((key.to_vec(), head));
             }
         }
         let accepted = self.accepted.range(range.clone()).filter(|(key, _)| !self.batch.contains_key(*key));
         for (key, value) in accepted.chain(self.batch.range(range)) {
-            found.extend(value.clone().map(|head| (key.clone(), head)));
+            entries.extend(value.clone().map(|head| (key.clone(), head)));
         }
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        found.truncate(limit);
-        Ok(found)
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        entries.truncate(limit);
+        Ok(entries)
     }
 
     /// Writes a value, replacing any old one.
@@ -173,13 +173,13 @@ impl<'a> PendingChanges<'a> {
         self.batch.insert(key, Some(encoded.head.into()));
     }
 
-    fn count(&mut self, key: &[u8], by: i64) {
+    fn count(&mut self, key: &[u8], change: i64) {
         if key.starts_with(layout::INTERNAL) {
             return;
         }
-        self.meta.records = self.meta.records.saturating_add_signed(by);
+        self.meta.records = self.meta.records.saturating_add_signed(change);
         if key.starts_with(layout::DOCUMENTS) {
-            self.meta.documents = self.meta.documents.saturating_add_signed(by);
+            self.meta.documents = self.meta.documents.saturating_add_signed(change);
         }
     }
 }

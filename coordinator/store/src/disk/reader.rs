@@ -50,8 +50,8 @@ impl DiskReader {
     }
 
     /// Runs a query at one point in time. A panic of sled on a damaged page becomes an error.
-    pub(super) fn query<T>(&self, question: impl FnOnce(&SealedTree) -> Result<T>) -> Result<T> {
-        self.0.query(question)
+    pub(super) fn query<T>(&self, read: impl FnOnce(&SealedTree) -> Result<T>) -> Result<T> {
+        self.0.query(read)
     }
 
     pub(super) fn record<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
@@ -65,17 +65,17 @@ impl DiskReader {
     /// Returns the first records of a range, read in slices.
     fn first<T: DeserializeOwned>(&self, range: Range<TreeKey>, limit: usize) -> Result<Vec<(IVec, T)>> {
         let Range { mut start, end } = range;
-        let mut found = Vec::new();
+        let mut records = Vec::new();
         loop {
-            let most = SLICE.min(limit - found.len());
+            let count = SLICE.min(limit - records.len());
             let slice = self.query(|tree| {
-                let slice = list(tree, tree.range(start..end.clone()).take(most))?;
+                let slice = list(tree, tree.range(start..end.clone()).take(count))?;
                 cache_eviction::record_uses(tree, slice.iter().map(|(key, _)| key.as_ref()));
                 Ok(slice)
             })?;
-            let Some((last, _)) = slice.last() else { return Ok(found) };
+            let Some((last, _)) = slice.last() else { return Ok(records) };
             start = key_after(last);
-            found.extend(slice);
+            records.extend(slice);
         }
     }
 
@@ -95,12 +95,12 @@ impl DiskReader {
         F: Fn(u128) -> TreeKey,
     {
         self.query(|tree| {
-            let mut found = Vec::new();
+            let mut records = Vec::new();
             for item in tree.scan_prefix(index).keys() {
                 let id = layout::last_id(&item.map_err(engine_error)?).unwrap_or_default();
-                found.extend(read_record(tree, &key(id))?.map(versioned));
+                records.extend(read_record(tree, &key(id))?.map(versioned));
             }
-            Ok(found)
+            Ok(records)
         })
     }
 
@@ -109,8 +109,8 @@ impl DiskReader {
             if keys.start >= keys.end || !tree.contains_key(layout::monitor(monitor)).map_err(engine_error)? {
                 return Ok(Vec::new());
             }
-            let found = list(tree, tree.range(keys))?.into_iter();
-            Ok(found.map(|(key, value)| (layout::last_time(&key).unwrap_or_default(), value)).collect())
+            let records = list(tree, tree.range(keys))?.into_iter();
+            Ok(records.map(|(key, value)| (layout::last_time(&key).unwrap_or_default(), value)).collect())
         })
     }
 
@@ -131,8 +131,8 @@ impl DiskReader {
     }
 
     fn rollups(&self, kind: HistoryKind, monitor: MonitorId, range: Range<i64>) -> Result<Vec<Rollup>> {
-        let found = self.history(kind, monitor, NO_REGION, range)?.into_iter();
-        Ok(found.map(|(at, (_, bytes))| Rollup { monitor, at, bytes }).collect())
+        let records = self.history(kind, monitor, NO_REGION, range)?.into_iter();
+        Ok(records.map(|(at, (_, bytes))| Rollup { monitor, at, bytes }).collect())
     }
 
     fn meta(&self) -> Result<StoreState> {
@@ -197,9 +197,9 @@ impl StoreRead for DiskReader {
 
     fn monitors_of(&self, page: PageId) -> Result<Vec<VersionedValue<Monitor>>> {
         let key = |id| layout::monitor(MonitorId::from_u128(id));
-        let mut found: Vec<VersionedValue<Monitor>> = self.indexed(&layout::monitors_of(page), key)?;
-        found.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
-        Ok(found)
+        let mut records: Vec<VersionedValue<Monitor>> = self.indexed(&layout::monitors_of(page), key)?;
+        records.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
+        Ok(records)
     }
 
     fn key(&self, id: KeyId) -> Result<Option<VersionedValue<ApiKey>>> {
@@ -288,29 +288,29 @@ impl StoreRead for DiskReader {
 
     fn pings(&self, monitor: MonitorId) -> Result<Vec<StoredPing>> {
         let keys = layout::prefix_range(&layout::pings_of(monitor));
-        let mut found: Vec<StoredPing> = self.within(keys, monitor)?.into_iter().map(|(_, ping)| ping).collect();
-        found.sort_by_key(|ping| std::cmp::Reverse(ping.number));
-        Ok(found)
+        let mut records: Vec<StoredPing> = self.within(keys, monitor)?.into_iter().map(|(_, ping)| ping).collect();
+        records.sort_by_key(|ping| std::cmp::Reverse(ping.number));
+        Ok(records)
     }
 
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>> {
         let events = layout::event(seq.saturating_add(1))..=layout::event(u64::MAX);
-        let found = self.query(|tree| list::<Event>(tree, tree.range(events).take(limit)))?.into_iter();
-        Ok(found.map(|(key, event)| JournalEvent { seq: seq_of(&key), event }).collect())
+        let records = self.query(|tree| list::<Event>(tree, tree.range(events).take(limit)))?.into_iter();
+        Ok(records.map(|(key, event)| JournalEvent { seq: seq_of(&key), event }).collect())
     }
 
     fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>> {
         let index = layout::event_of(monitor, 0)..layout::event_of(monitor, before.unwrap_or(u64::MAX));
         self.query(|tree| {
-            let mut found = Vec::new();
+            let mut records = Vec::new();
             if index.start >= index.end || !tree.contains_key(layout::monitor(monitor)).map_err(engine_error)? {
-                return Ok(found);
+                return Ok(records);
             }
             for item in tree.range(index).keys().rev().take(limit) {
                 let seq = seq_of(&item.map_err(engine_error)?);
-                found.extend(read_record(tree, &layout::event(seq))?.map(|event| JournalEvent { seq, event }));
+                records.extend(read_record(tree, &layout::event(seq))?.map(|event| JournalEvent { seq, event }));
             }
-            Ok(found)
+            Ok(records)
         })
     }
 
@@ -324,8 +324,8 @@ impl StoreRead for DiskReader {
 
     fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<ReadingsEntry>> {
         let entries = layout::readings(seq.saturating_add(1))..=layout::readings(u64::MAX);
-        let found = self.query(|tree| list::<Vec<Reading>>(tree, tree.range(entries).take(limit)))?.into_iter();
-        Ok(found.map(|(key, readings)| ReadingsEntry { seq: seq_of(&key), readings }).collect())
+        let records = self.query(|tree| list::<Vec<Reading>>(tree, tree.range(entries).take(limit)))?.into_iter();
+        Ok(records.map(|(key, readings)| ReadingsEntry { seq: seq_of(&key), readings }).collect())
     }
 
     fn last_reading(&self) -> Result<u64> {
@@ -333,8 +333,8 @@ impl StoreRead for DiskReader {
     }
 
     fn blocks(&self, monitor: MonitorId, region: Region, hours: Range<i64>) -> Result<Vec<Block>> {
-        let found = self.history(HistoryKind::Blocks, monitor, region as u8, hours)?.into_iter();
-        Ok(found.map(|(hour, (slot, bytes))| Block { monitor, slot, region, hour, bytes }).collect())
+        let records = self.history(HistoryKind::Blocks, monitor, region as u8, hours)?.into_iter();
+        Ok(records.map(|(hour, (slot, bytes))| Block { monitor, slot, region, hour, bytes }).collect())
     }
 
     fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>> {
@@ -347,9 +347,9 @@ impl StoreRead for DiskReader {
 
     fn checkpoints(&self, part: u32, limit: usize) -> Result<Vec<Checkpoint>> {
         let parts = layout::checkpoint(part)..layout::prefix_range(layout::CHECKPOINTS).end;
-        let found = self.first::<(u64, Vec<u8>)>(parts, limit)?.into_iter();
+        let records = self.first::<(u64, Vec<u8>)>(parts, limit)?.into_iter();
         let part = |key: &[u8]| layout::last_part(key).unwrap_or_default();
-        Ok(found.map(|(key, (through, bytes))| Checkpoint { part: part(&key), through, bytes }).collect())
+        Ok(records.map(|(key, (through, bytes))| Checkpoint { part: part(&key), through, bytes }).collect())
     }
 
     fn next_slot(&self) -> Result<u32> {
@@ -361,16 +361,16 @@ impl StoreRead for DiskReader {
     }
 
     fn networks(&self) -> Result<BTreeMap<String, NetworkNo>> {
-        let found = self.all(layout::NETWORKS)?.into_iter();
+        let records = self.all(layout::NETWORKS)?.into_iter();
         let label = |key: &[u8]| String::from_utf8_lossy(key.get(2..).unwrap_or_default()).into_owned();
-        Ok(found.map(|(key, number)| (label(&key), number)).collect())
+        Ok(records.map(|(key, number)| (label(&key), number)).collect())
     }
 
     fn stored_response(&self, name: &str) -> Result<Option<VersionedValue<StoredResponse>>> {
-        let found: Option<(u64, ResponseRecord)> = self.record(&layout::stored_response(name))?;
-        Ok(found.map(|(revision, (fingerprint, answer, expires_at))| VersionedValue {
+        let records: Option<(u64, ResponseRecord)> = self.record(&layout::stored_response(name))?;
+        Ok(records.map(|(revision, (fingerprint, response, expires_at))| VersionedValue {
             revision,
-            value: StoredResponse { fingerprint, response: answer, expires_at },
+            value: StoredResponse { fingerprint, response, expires_at },
         }))
     }
 

@@ -24,22 +24,22 @@ const BATCH: usize = 1 << 20;
 /// Suffix of a store that is being renamed.
 const RENAMING_SUFFIX: &str = "between";
 
-/// Restores a snapshot into `folder`. The current store is kept under a name that begins with `aside`. Files next
+/// Restores a snapshot into `folder`. The current store is kept under its name with `suffix` appended. Files next
 /// to the store are restored where they are missing.
-pub(super) fn restore(folder: &Path, file: &Path, aside: &str, options: &DiskOptions) -> Result<RestoreResult> {
+pub(super) fn restore(folder: &Path, file: &Path, suffix: &str, options: &DiskOptions) -> Result<RestoreResult> {
     recover(folder)?;
     fs::create_dir_all(folder).map_err(io_error)?;
     let _lock = files::lock(folder)?;
-    let (aside, whole) = prepare(folder, file, aside, options)?;
+    let (replaced_store, counts) = prepare(folder, file, suffix, options)?;
     let is_empty = !engine_folder(folder).exists();
-    exchange(folder, &aside)?;
+    exchange(folder, &replaced_store)?;
     files::sync_folder(parent(folder))?;
     if is_empty {
         // The store is in place; a leftover empty folder does no harm.
-        let _ = fs::remove_dir_all(&aside);
-        return Ok(RestoreResult { counts: whole, replaced_store: None });
+        let _ = fs::remove_dir_all(&replaced_store);
+        return Ok(RestoreResult { counts, replaced_store: None });
     }
-    Ok(RestoreResult { counts: whole, replaced_store: Some(aside) })
+    Ok(RestoreResult { counts, replaced_store: Some(replaced_store) })
 }
 
 /// Does everything of a restore that can fail, except the swap: builds the new store under the name that the old
@@ -48,7 +48,7 @@ pub(super) fn restore(folder: &Path, file: &Path, aside: &str, options: &DiskOpt
 pub(super) fn prepare(
     folder: &Path,
     file: &Path,
-    aside: &str,
+    suffix: &str,
     options: &DiskOptions,
 ) -> Result<(PathBuf, StoreCounts)> {
     // Verified before anything is touched.
@@ -59,23 +59,23 @@ pub(super) fn prepare(
         let zero = record::encode(&key, &0_u64, None)?.head;
         reset.insert(key, zero);
     }
-    let mut fresh = NewStore::make(folder, options)?;
-    snapshot::read(file, |key, value| fresh.put(key, reset.get(key).map_or(value, Vec::as_slice)))?;
-    let (fresh, whole) = fresh.finish()?;
+    let mut new_store = NewStore::create(folder, options)?;
+    snapshot::read(file, |key, value| new_store.put(key, reset.get(key).map_or(value, Vec::as_slice)))?;
+    let (new_store, counts) = new_store.finish()?;
     // Before the swap: a coordinator with the store but without its authority would create another authority.
     for (name, bytes) in head.adjacent_files.iter().filter(|(name, _)| options.adjacent_files.contains(name)) {
         restore_file(&folder.with_file_name(name), bytes)?;
     }
-    let aside = unused_path(folder, aside);
-    fs::rename(&fresh, &aside).map_err(io_error)?;
+    let replaced_store = unused_path(folder, suffix);
+    fs::rename(&new_store, &replaced_store).map_err(io_error)?;
     files::sync_folder(parent(folder))?;
-    Ok((aside, whole))
+    Ok((replaced_store, counts))
 }
 
 /// Returns an unused name next to the store: two restores may fall into one second.
-fn unused_path(folder: &Path, aside: &str) -> PathBuf {
-    let first = std::iter::once(aside.to_owned());
-    let names = first.chain((2_u64..).map(|number| format!("{aside}-{number}")));
+fn unused_path(folder: &Path, suffix: &str) -> PathBuf {
+    let first = std::iter::once(suffix.to_owned());
+    let names = first.chain((2_u64..).map(|number| format!("{suffix}-{number}")));
     let mut paths = names.map(|name| folder.with_added_extension(name));
     paths.find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| folder.to_owned())
 }
@@ -83,35 +83,35 @@ fn unused_path(folder: &Path, aside: &str) -> PathBuf {
 /// Recovers a store that a kill left between two names, on file systems that can't exchange two folders in one
 /// step. Its lock moved with it: a process that holds the lock is swapping them right now.
 pub(super) fn recover(folder: &Path) -> Result<()> {
-    let between = folder.with_added_extension(RENAMING_SUFFIX);
-    if fs::symlink_metadata(&between).is_err() {
+    let renaming = folder.with_added_extension(RENAMING_SUFFIX);
+    if fs::symlink_metadata(&renaming).is_err() {
         return Ok(());
     }
-    files::check_owner(&between)?;
-    let _lock = files::lock(&between)?;
+    files::check_owner(&renaming)?;
+    let _lock = files::lock(&renaming)?;
     // If there is a store in place, this is the old one, which is kept.
     let to = if folder.exists() { unused_path(folder, "before-kill") } else { folder.to_owned() };
-    fs::rename(&between, &to).map_err(io_error)
+    fs::rename(&renaming, &to).map_err(io_error)
 }
 
 /// Replaces an open store with a compacted copy: the engine never frees space by itself. If there is an encryption
 /// key, all records with secrets are sealed with the newest one.
 pub(super) fn compact(shared: &SharedStore, options: &DiskOptions) -> Result<CompactionResult> {
     let before = shared.db.size_on_disk().map_err(engine_error)?;
-    let mut fresh = NewStore::make(&shared.folder, options)?;
+    let mut new_store = NewStore::create(&shared.folder, options)?;
     snapshot_reader::walk(shared, |key, value| {
-        let kept = shared.records.reseal(key, value)?;
-        kept.iter().try_for_each(|(key, value)| fresh.put(key, value))
+        let entries = shared.records.reseal(key, value)?;
+        entries.iter().try_for_each(|(key, value)| new_store.put(key, value))
     })?;
     if let Some(newest) = shared.records.newest_key()? {
-        fresh.put(KEYS_KEY, &newest)?;
+        new_store.put(KEYS_KEY, &newest)?;
     }
-    let (fresh, whole) = fresh.finish()?;
-    let after = fs::metadata(engine_folder(&fresh).join("db")).map_err(io_error)?.len();
-    exchange(&shared.folder, &fresh)?;
-    fs::remove_dir_all(&fresh).map_err(io_error)?;
+    let (new_store, counts) = new_store.finish()?;
+    let after = fs::metadata(engine_folder(&new_store).join("db")).map_err(io_error)?.len();
+    exchange(&shared.folder, &new_store)?;
+    fs::remove_dir_all(&new_store).map_err(io_error)?;
     files::sync_folder(parent(&shared.folder))?;
-    Ok(CompactionResult { before, after, counts: whole })
+    Ok(CompactionResult { before, after, counts })
 }
 
 /// A new store that is being filled.
@@ -126,7 +126,7 @@ struct NewStore {
 impl NewStore {
     /// Creates it next to the store in `folder`, whose lock the caller holds; leftovers of a killed process are
     /// removed.
-    fn make(folder: &Path, options: &DiskOptions) -> Result<Self> {
+    fn create(folder: &Path, options: &DiskOptions) -> Result<Self> {
         let folder = folder.with_added_extension("new");
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(error)),
@@ -155,7 +155,7 @@ impl NewStore {
     /// Makes it durable and verifies that it is complete.
     fn finish(mut self) -> Result<(PathBuf, StoreCounts)> {
         self.write()?;
-        let (meta, whole) = self.tally.finish()?;
+        let (meta, counts) = self.tally.finish()?;
         self.db.flush().map_err(engine_error)?;
         let engine = engine_folder(&self.folder);
         let file = File::options().read(true).write(true).open(engine.join("db")).map_err(io_error)?;
@@ -164,7 +164,7 @@ impl NewStore {
         drop(self.db);
         files::sync_folder(&engine)?;
         files::sync_folder(&self.folder)?;
-        Ok((self.folder, whole))
+        Ok((self.folder, counts))
     }
 }
 
@@ -173,10 +173,10 @@ fn exchange(one: &Path, other: &Path) -> Result<()> {
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            let between = one.with_added_extension(RENAMING_SUFFIX);
-            fs::rename(one, &between)
+            let renaming = one.with_added_extension(RENAMING_SUFFIX);
+            fs::rename(one, &renaming)
                 .and_then(|()| fs::rename(other, one))
-                .and_then(|()| fs::rename(&between, other))
+                .and_then(|()| fs::rename(&renaming, other))
                 .map_err(io_error)
         }
         Err(error) => Err(io_error(error.into())),

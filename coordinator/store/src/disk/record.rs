@@ -74,14 +74,14 @@ fn split(key: &[u8], mut head: Vec<u8>, version: u8) -> Result<EncodedRecord> {
     let pieces = u16::try_from(rest.chunks(MAX_PIECE).len()).ok().filter(|pieces| *pieces <= MAX_PIECES);
     let pieces = pieces.ok_or(StoreError::TooLarge("a value"))?;
     write_header(&mut head, version, checksum, pieces);
-    let more = (0..pieces).zip(rest.chunks(MAX_PIECE)).map(|(number, piece)| {
+    let encoded_pieces = (0..pieces).zip(rest.chunks(MAX_PIECE)).map(|(number, piece)| {
         let key = layout::piece(key, number);
         let mut bytes = vec![0; HEADER];
         bytes.extend_from_slice(piece);
         write_header(&mut bytes, VERSION, self::checksum(&key, piece), 0);
         (key, bytes)
     });
-    Ok(EncodedRecord { pieces: more.collect(), head })
+    Ok(EncodedRecord { pieces: encoded_pieces.collect(), head })
 }
 
 /// Returns the number of pieces that follow this head.
@@ -121,15 +121,15 @@ where
     B: AsRef<[u8]>,
     F: FnMut(&[u8]) -> Result<Option<B>>,
 {
-    let kept = payload(key, head, piece)?;
+    let payload = payload(key, head, piece)?;
     if head.first() != Some(&SEALED) {
-        return Ok(kept);
+        return Ok(payload);
     }
     let Some(keyring) = keyring else {
-        let id = KeyId::of_sealed(&kept).ok_or_else(|| damaged(key, "is too short"))?;
+        let id = KeyId::of_sealed(&payload).ok_or_else(|| damaged(key, "is too short"))?;
         return Err(StoreError::KeyMissing(id.to_string()));
     };
-    let opened = keyring.open(key, &kept).map_err(|error| match error {
+    let opened = keyring.open(key, &payload).map_err(|error| match error {
         UnsealError::UnknownKey(id) => StoreError::KeyMissing(id.to_string()),
         UnsealError::TooShort | UnsealError::Tampered => damaged(key, &error.to_string()),
     });
@@ -142,14 +142,14 @@ where
     B: AsRef<[u8]>,
     F: FnMut(&[u8]) -> Result<Option<B>>,
 {
-    let (wanted, pieces, first) = parse(key, head)?;
-    let mut whole = Cow::Borrowed(first);
+    let (expected, pieces, first) = parse(key, head)?;
+    let mut assembled = Cow::Borrowed(first);
     for number in 0..pieces {
         let part = layout::piece(key, number);
         let bytes = piece(&part)?.ok_or_else(|| damaged(&part, "is missing"))?;
-        whole.to_mut().extend_from_slice(parse(&part, bytes.as_ref())?.2);
+        assembled.to_mut().extend_from_slice(parse(&part, bytes.as_ref())?.2);
     }
-    if checksum(key, &whole) == wanted { Ok(whole) } else { Err(damaged(key, "does not match its checksum")) }
+    if checksum(key, &assembled) == expected { Ok(assembled) } else { Err(damaged(key, "does not match its checksum")) }
 }
 
 /// Verifies a value without assembling it; `piece` returns the checksum and length from [`verify_piece`].
@@ -157,20 +157,20 @@ pub(super) fn verify<F>(key: &[u8], head: &[u8], mut piece: F) -> Result<()>
 where
     F: FnMut(&[u8]) -> Option<(u32, usize)>,
 {
-    let (wanted, pieces, first) = parse(key, head)?;
+    let (expected, pieces, first) = parse(key, head)?;
     let mut sum = checksum(key, first);
     for number in 0..pieces {
         let part = layout::piece(key, number);
-        let (of_piece, length) = piece(&part).ok_or_else(|| damaged(&part, "is missing"))?;
-        sum = crc32c::crc32c_combine(sum, of_piece, length);
+        let (piece_checksum, length) = piece(&part).ok_or_else(|| damaged(&part, "is missing"))?;
+        sum = crc32c::crc32c_combine(sum, piece_checksum, length);
     }
-    if sum == wanted { Ok(()) } else { Err(damaged(key, "does not match its checksum")) }
+    if sum == expected { Ok(()) } else { Err(damaged(key, "does not match its checksum")) }
 }
 
 /// Verifies one piece. Returns the checksum and length of its bytes for [`verify`].
 pub(super) fn verify_piece(part: &[u8], bytes: &[u8]) -> Result<(u32, usize)> {
-    let (wanted, _, payload) = parse(part, bytes)?;
-    if checksum(part, payload) != wanted {
+    let (expected, _, payload) = parse(part, bytes)?;
+    if checksum(part, payload) != expected {
         return Err(damaged(part, "does not match its checksum"));
     }
     Ok((crc32c::crc32c(payload), payload.len()))
@@ -200,8 +200,8 @@ fn checksum(key: &[u8], payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(key), payload)
 }
 
-pub(super) fn damaged(key: &[u8], how: &str) -> StoreError {
-    StoreError::Damaged(format!("the record under {} {how}", key.escape_ascii()))
+pub(super) fn damaged(key: &[u8], problem: &str) -> StoreError {
+    StoreError::Damaged(format!("the record under {} {problem}", key.escape_ascii()))
 }
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_cut_and_put_together_again() {
+    fn a_long_value_is_split_and_reassembled() {
         let value: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
         let encoded = encode(b"ev1", &value, None).unwrap();
         assert_eq!(encoded.pieces.len(), 8);
@@ -225,11 +225,11 @@ mod tests {
 
     #[test]
     fn a_value_longer_than_the_writer_splits_is_neither_written_nor_read() {
-        let most = MAX_PIECE * (usize::from(MAX_PIECES) + 1);
-        let encoded = encode_bytes(b"fb1", &vec![7; most], None).unwrap();
+        let max_bytes = MAX_PIECE * (usize::from(MAX_PIECES) + 1);
+        let encoded = encode_bytes(b"fb1", &vec![7; max_bytes], None).unwrap();
         assert_eq!(encoded.pieces.len(), usize::from(MAX_PIECES));
         assert_eq!(pieces(b"fb1", &encoded.head), Ok(MAX_PIECES));
-        assert!(matches!(encode_bytes(b"fb1", &vec![7; most + 1], None), Err(StoreError::TooLarge(_))));
+        assert!(matches!(encode_bytes(b"fb1", &vec![7; max_bytes + 1], None), Err(StoreError::TooLarge(_))));
         let mut head = encoded.head;
         write_header(&mut head, VERSION, 0, MAX_PIECES + 1);
         assert!(matches!(pieces(b"fb1", &head), Err(StoreError::Damaged(_))));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_or_another_key_is_damage() {
+    fn a_changed_byte_or_another_key_is_detected_as_damage() {
         let encoded = encode(b"cu1", &12_345u64, None).unwrap();
         assert_eq!(decode::<u64, _, _>(b"cu1", &encoded.head, none), Ok(12_345));
         assert!(matches!(decode::<u64, _, _>(b"cu2", &encoded.head, none), Err(StoreError::Damaged(_))));

@@ -34,31 +34,31 @@ impl SealedTree {
         let piece = |part: &[u8]| self.tree.get(part).map_err(engine_error);
         let list = head.map(|head| record::decode(KEYS_KEY, &head, piece)).transpose()?;
         let mut listed: Vec<[u8; KeyId::LENGTH]> = list.unwrap_or_default();
-        let has = |id: KeyId| self.keyring().is_some_and(|keyring| keyring.contains(id));
-        if let Some(missing) = listed.iter().copied().map(KeyId::from_bytes).find(|id| !has(*id)) {
+        let has_key = |id: KeyId| self.keyring().is_some_and(|keyring| keyring.contains(id));
+        if let Some(missing) = listed.iter().copied().map(KeyId::from_bytes).find(|id| !has_key(*id)) {
             return Err(StoreError::KeyMissing(missing.to_string()));
         }
-        let sealing = self.keyring().and_then(Keyring::sealing_key).map(KeyId::to_bytes);
-        let Some(sealing) = sealing.filter(|id| !listed.contains(id)) else { return Ok(None) };
-        listed.push(sealing);
+        let sealing_key = self.keyring().and_then(Keyring::sealing_key).map(KeyId::to_bytes);
+        let Some(sealing_key) = sealing_key.filter(|id| !listed.contains(id)) else { return Ok(None) };
+        listed.push(sealing_key);
         Ok(Some(listed))
     }
 
     /// Re-encodes a record, sealed with the newest key: the pieces and the head. Returns nothing for pieces of
     /// sealed records, which come with their head.
     pub(super) fn reseal(&self, key: &[u8], value: &[u8]) -> Result<Vec<(TreeKey, Vec<u8>)>> {
-        let of_piece = key.strip_prefix(layout::PIECES);
+        let record_of_piece = key.strip_prefix(layout::PIECES);
         let Some(keyring) = self.keyring() else { return Ok(vec![(key.to_vec(), value.to_vec())]) };
-        if key == KEYS_KEY || of_piece.is_some_and(holds_secrets) {
+        if key == KEYS_KEY || record_of_piece.is_some_and(holds_secrets) {
             return Ok(Vec::new());
         }
         if !holds_secrets(key) {
             return Ok(vec![(key.to_vec(), value.to_vec())]);
         }
         let plain = record::plain_bytes(key, value, |part| self.tree.get(part).map_err(engine_error), Some(keyring))?;
-        let record::EncodedRecord { head, pieces: mut more } = record::encode_bytes(key, &plain, Some(keyring))?;
-        more.push((key.to_vec(), head));
-        Ok(more)
+        let record::EncodedRecord { head, pieces: mut entries } = record::encode_bytes(key, &plain, Some(keyring))?;
+        entries.push((key.to_vec(), head));
+        Ok(entries)
     }
 
     /// Returns the list of keys for a store in which everything is sealed with the newest.

@@ -52,11 +52,11 @@ pub(super) fn export(shared: &SharedStore, schema: u32, to: &Path, replace: bool
     }
     let part = to.with_added_extension("part");
     let exported = write(shared, schema, &part).and_then(|()| {
-        let (_, _, whole) = verify(&part)?;
+        let (_, _, counts) = verify(&part)?;
         let bytes = fs::metadata(&part).map_err(io_error)?.len();
         fs::rename(&part, to).map_err(io_error)?;
         files::sync_folder(parent(to))?;
-        Ok(WrittenSnapshot { bytes, counts: whole })
+        Ok(WrittenSnapshot { bytes, counts })
     });
     if exported.is_err() {
         // The rest of it is useless; a failure to remove it is not the error to report.
@@ -67,29 +67,29 @@ pub(super) fn export(shared: &SharedStore, schema: u32, to: &Path, replace: bool
 
 /// Reads and verifies a whole snapshot.
 pub(super) fn verify(file: &Path) -> Result<(SnapshotHeader, StoreState, StoreCounts)> {
-    let mut tally = IntegrityCheck::default();
-    let head = read(file, |key, value| tally.add(key, value))?;
-    let (meta, whole) = tally.finish()?;
-    Ok((head, meta, whole))
+    let mut check = IntegrityCheck::default();
+    let head = read(file, |key, value| check.add(key, value))?;
+    let (meta, counts) = check.finish()?;
+    Ok((head, meta, counts))
 }
 
 /// Reads and verifies a whole snapshot, and counts its records that can't be decoded. Those that are sealed with a key
 /// that is not given, and those of an older schema, are verified by checksum only.
 pub(super) fn verify_records(file: &Path, keyring: Option<&Keyring>) -> Result<VerifiedSnapshot> {
-    let mut tally = IntegrityCheck::default();
+    let mut check = IntegrityCheck::default();
     let (mut checksum_only, mut undecodable) = (0, None::<UndecodableRecords>);
     let (head, mut input) = open(file)?;
     let pieces_file = input.file.get_ref().try_clone().map_err(io_error)?;
     // Pieces come before their heads: positions and lengths are kept, and the bytes are read again with the head.
     let mut pieces: BTreeMap<TreeKey, (u64, usize)> = BTreeMap::new();
     input.entries(|at, key, value| {
-        tally.add(key, value)?;
+        check.add(key, value)?;
         if head.schema != SCHEMA {
             checksum_only += u64::from(record_types::is_typed(key));
             return Ok(());
         }
-        if let Some(of_record) = key.strip_prefix(PIECES) {
-            if record_types::is_typed(of_record) {
+        if let Some(record_key) = key.strip_prefix(PIECES) {
+            if record_types::is_typed(record_key) {
                 pieces.insert(key.to_vec(), (at, value.len()));
             }
             return Ok(());
@@ -103,21 +103,21 @@ pub(super) fn verify_records(file: &Path, keyring: Option<&Keyring>) -> Result<V
         match record_types::verify(key, value, piece, keyring) {
             Err(StoreError::KeyMissing(_)) => checksum_only += 1,
             // Its checksum matches: the file is intact.
-            Err(StoreError::Damaged(how)) => {
-                undecodable.get_or_insert(UndecodableRecords { count: 0, first: how }).count += 1;
+            Err(StoreError::Damaged(problem)) => {
+                undecodable.get_or_insert(UndecodableRecords { count: 0, first: problem }).count += 1;
             }
             verified => verified?,
         }
         Ok(())
     })?;
-    let (_, counts) = tally.finish()?;
+    let (_, counts) = check.finish()?;
     Ok(VerifiedSnapshot { counts, checksum_only, undecodable })
 }
 
 /// Reads a snapshot and passes on each key and value. They are verified only once this returns.
-pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<SnapshotHeader> {
+pub(super) fn read(file: &Path, mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<SnapshotHeader> {
     let (head, mut input) = open(file)?;
-    input.entries(|_, key, value| take(key, value))?;
+    input.entries(|_, key, value| visit(key, value))?;
     Ok(head)
 }
 
@@ -161,12 +161,12 @@ pub(super) fn stream<W: io::Write>(shared: &SharedStore, schema: u32, sink: W) -
     let mut count = 0_u64;
     snapshot_reader::walk(shared, |key, value| {
         count += 1;
-        let (of_key, of_value) = (u16::try_from(key.len()), u32::try_from(value.len()));
-        let (Ok(of_key), Ok(of_value)) = (of_key, of_value) else {
+        let (key_length, value_length) = (u16::try_from(key.len()), u32::try_from(value.len()));
+        let (Ok(key_length), Ok(value_length)) = (key_length, value_length) else {
             return Err(StoreError::TooLarge("a record"));
         };
-        frame.extend_from_slice(&of_key.to_le_bytes());
-        frame.extend_from_slice(&of_value.to_le_bytes());
+        frame.extend_from_slice(&key_length.to_le_bytes());
+        frame.extend_from_slice(&value_length.to_le_bytes());
         frame.extend_from_slice(key);
         frame.extend_from_slice(value);
         if frame.len() >= FRAME {
@@ -184,7 +184,7 @@ pub(super) fn stream<W: io::Write>(shared: &SharedStore, schema: u32, sink: W) -
 
 /// Reads the files next to the store that belong to its snapshots.
 fn adjacent_files(shared: &SharedStore) -> Result<Vec<(String, Vec<u8>)>> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for name in &shared.adjacent_files {
         let path = shared.folder.with_file_name(name);
         match File::open(&path) {
@@ -194,13 +194,13 @@ fn adjacent_files(shared: &SharedStore) -> Result<Vec<(String, Vec<u8>)>> {
                 if bytes.len() as u64 > MAX_ADJACENT_FILE {
                     return Err(StoreError::TooLarge("a file next to the store"));
                 }
-                found.push((name.clone(), bytes));
+                files.push((name.clone(), bytes));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error(error)),
         }
     }
-    Ok(found)
+    Ok(files)
 }
 
 struct Output<W: io::Write> {
@@ -231,12 +231,12 @@ struct Input {
 
 impl Input {
     /// Reads all entries, up to the end of the file, and passes on each value's position, its key and the value.
-    fn entries(&mut self, mut take: impl FnMut(u64, &[u8], &[u8]) -> Result<()>) -> Result<()> {
+    fn entries(&mut self, mut visit: impl FnMut(u64, &[u8], &[u8]) -> Result<()>) -> Result<()> {
         let mut count = 0_u64;
         loop {
             let (kind, payload) = self.frame()?;
             match kind {
-                ENTRIES => count += entries(&payload, self.at - payload.len() as u64, &mut take)?,
+                ENTRIES => count += entries(&payload, self.at - payload.len() as u64, &mut visit)?,
                 END if postcard::from_bytes(&payload) == Ok(count) => break,
                 _ => return damaged("a frame is missing or out of order"),
             }
@@ -278,18 +278,18 @@ impl Input {
 }
 
 /// Passes on the entries of a frame whose content begins at `start`, and returns their number.
-fn entries(mut frame: &[u8], start: u64, take: &mut impl FnMut(u64, &[u8], &[u8]) -> Result<()>) -> Result<u64> {
+fn entries(mut frame: &[u8], start: u64, visit: &mut impl FnMut(u64, &[u8], &[u8]) -> Result<()>) -> Result<u64> {
     let end = start + frame.len() as u64;
     let mut count = 0;
     while !frame.is_empty() {
-        let entry = frame.split_first_chunk::<2>().and_then(|(of_key, rest)| {
-            let (of_value, rest) = rest.split_first_chunk::<4>()?;
-            let (key, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*of_key)))?;
-            let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*of_value) as usize)?;
+        let entry = frame.split_first_chunk::<2>().and_then(|(key_length, rest)| {
+            let (value_length, rest) = rest.split_first_chunk::<4>()?;
+            let (key, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*key_length)))?;
+            let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value_length) as usize)?;
             Some((key, value, rest))
         });
         let Some((key, value, rest)) = entry else { return damaged("an entry is truncated") };
-        take(end - (value.len() + rest.len()) as u64, key, value)?;
+        visit(end - (value.len() + rest.len()) as u64, key, value)?;
         frame = rest;
         count += 1;
     }
@@ -305,6 +305,6 @@ pub(super) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn damaged<T>(how: &str) -> Result<T> {
-    Err(StoreError::Damaged(how.to_owned()))
+fn damaged<T>(problem: &str) -> Result<T> {
+    Err(StoreError::Damaged(problem.to_owned()))
 }

@@ -63,18 +63,18 @@ pub(super) fn delete_history(pending: &mut PendingChanges<'_>, id: MonitorId, li
         layout::events_of(id),
         layout::pings_of(id),
     ];
-    let mut left = limit;
+    let mut remaining = limit;
     for kind in kinds {
-        let found = pending.scan(layout::prefix_range(&kind), left)?;
-        left -= found.len();
-        for (key, head) in found {
+        let entries = pending.scan(layout::prefix_range(&kind), remaining)?;
+        remaining -= entries.len();
+        for (key, head) in entries {
             pending.remove(key, &head)?;
         }
     }
-    if left > 0 {
+    if remaining > 0 {
         pending.delete(layout::deleted_monitor(id))?;
     }
-    Ok(left > 0)
+    Ok(remaining > 0)
 }
 
 fn require(pending: &PendingChanges<'_>, expect: &Expect) -> Result<()> {
@@ -82,30 +82,40 @@ fn require(pending: &PendingChanges<'_>, expect: &Expect) -> Result<()> {
 }
 
 fn holds(pending: &PendingChanges<'_>, expect: &Expect) -> Result<bool> {
-    fn is<T: DeserializeOwned>(pending: &PendingChanges<'_>, key: &[u8], so: Presence) -> Result<bool> {
-        Ok(so.holds(pending.document::<T>(key)?.map(|(revision, _)| revision)))
+    fn has_presence<T: DeserializeOwned>(pending: &PendingChanges<'_>, key: &[u8], presence: Presence) -> Result<bool> {
+        Ok(presence.holds(pending.document::<T>(key)?.map(|(revision, _)| revision)))
     }
     Ok(match expect {
-        Expect::Account(id, so) => is::<parallax_core::account::Account>(pending, &layout::account(*id), *so)?,
-        Expect::Page(id, so) => is::<Page>(pending, &layout::page(*id), *so)?,
-        Expect::Monitor(id, so) => is::<Monitor>(pending, &layout::monitor(*id), *so)?,
-        Expect::Key(id, so) => is::<ApiKey>(pending, &layout::key(*id), *so)?,
-        Expect::Agent(id, so) => is::<AgentRecord>(pending, &layout::agent(*id), *so)?,
-        Expect::Invitation(id, so) => is::<Invitation>(pending, &layout::invitation(*id), *so)?,
-        Expect::Incident(id, so) => is::<Incident>(pending, &layout::incident(*id), *so)?,
-        Expect::Series(id, so) => is::<Series>(pending, &layout::series(*id), *so)?,
-        Expect::Deploy(id, so) => is::<Deploy>(pending, &layout::deploy(*id), *so)?,
-        Expect::Destination(id, so) => is::<Destination>(pending, &layout::destination(*id), *so)?,
-        Expect::Subscriber(id, so) => is::<Subscriber>(pending, &layout::subscriber(*id), *so)?,
-        Expect::Delivery(id, so) => is::<Delivery>(pending, &layout::delivery(*id), *so)?,
-        Expect::AlertSettings(page, so) => is::<AlertSettings>(pending, &layout::alert_settings(*page), *so)?,
-        Expect::AnnouncedOutages(page, so) => is::<AnnouncedOutages>(pending, &layout::announced_outages(*page), *so)?,
+        Expect::Account(id, presence) => {
+            has_presence::<parallax_core::account::Account>(pending, &layout::account(*id), *presence)?
+        }
+        Expect::Page(id, presence) => has_presence::<Page>(pending, &layout::page(*id), *presence)?,
+        Expect::Monitor(id, presence) => has_presence::<Monitor>(pending, &layout::monitor(*id), *presence)?,
+        Expect::Key(id, presence) => has_presence::<ApiKey>(pending, &layout::key(*id), *presence)?,
+        Expect::Agent(id, presence) => has_presence::<AgentRecord>(pending, &layout::agent(*id), *presence)?,
+        Expect::Invitation(id, presence) => has_presence::<Invitation>(pending, &layout::invitation(*id), *presence)?,
+        Expect::Incident(id, presence) => has_presence::<Incident>(pending, &layout::incident(*id), *presence)?,
+        Expect::Series(id, presence) => has_presence::<Series>(pending, &layout::series(*id), *presence)?,
+        Expect::Deploy(id, presence) => has_presence::<Deploy>(pending, &layout::deploy(*id), *presence)?,
+        Expect::Destination(id, presence) => {
+            has_presence::<Destination>(pending, &layout::destination(*id), *presence)?
+        }
+        Expect::Subscriber(id, presence) => has_presence::<Subscriber>(pending, &layout::subscriber(*id), *presence)?,
+        Expect::Delivery(id, presence) => has_presence::<Delivery>(pending, &layout::delivery(*id), *presence)?,
+        Expect::AlertSettings(page, presence) => {
+            has_presence::<AlertSettings>(pending, &layout::alert_settings(*page), *presence)?
+        }
+        Expect::AnnouncedOutages(page, presence) => {
+            has_presence::<AnnouncedOutages>(pending, &layout::announced_outages(*page), *presence)?
+        }
         Expect::ContactFree(page, fingerprint, id) => {
             pending.get::<SubscriberId>(&layout::contact(*page, *fingerprint))?.is_none_or(|owner| owner == *id)
         }
         Expect::DestinationsBelow(page, limit) => list_len(pending, layout::DESTINATIONS_OF, *page, *limit)? < *limit,
         Expect::SubscribersBelow(page, limit) => list_len(pending, layout::SUBSCRIBERS_OF, *page, *limit)? < *limit,
-        Expect::StoredResponse(name, so) => is::<ResponseRecord>(pending, &layout::stored_response(name), *so)?,
+        Expect::StoredResponse(name, presence) => {
+            has_presence::<ResponseRecord>(pending, &layout::stored_response(name), *presence)?
+        }
         Expect::SlugFree(slug, page) => pending.get::<PageId>(&layout::slug(slug))?.is_none_or(|owner| owner == *page),
         Expect::HostnameFree(host, page) => {
             pending.get::<PageId>(&layout::custom_host(host))?.is_none_or(|owner| owner == *page)
@@ -117,7 +127,9 @@ fn holds(pending: &PendingChanges<'_>, expect: &Expect) -> Result<bool> {
         Expect::ComponentsBelow(account, limit) => monitors(pending, *account, false)? < *limit as usize,
         Expect::NoMonitors(page) => pending.scan(layout::prefix_range(&layout::monitors_of(*page)), 1)?.is_empty(),
         Expect::NextSlot(slot) => pending.get::<u32>(layout::NEXT_SLOT)?.unwrap_or(0) == *slot,
-        Expect::NextVantage(place) => pending.get::<VantageNo>(layout::NEXT_VANTAGE)?.unwrap_or(VantageNo(0)) == *place,
+        Expect::NextVantage(vantage) => {
+            pending.get::<VantageNo>(layout::NEXT_VANTAGE)?.unwrap_or(VantageNo(0)) == *vantage
+        }
         Expect::Networks(count) => pending.scan(layout::prefix_range(layout::NETWORKS), usize::MAX)?.len() == *count,
         Expect::Cursor(reader, seq) => pending.get::<u64>(&layout::cursor(reader))?.unwrap_or(0) == *seq,
     })
@@ -152,7 +164,7 @@ fn apply(pending: &mut PendingChanges<'_>, op: &Op) -> Result<()> {
         }
         Op::PutPicture(page, usage, bytes) => pages::put_picture(pending, *page, *usage, bytes),
         Op::DeletePicture(page, usage) => pending.delete(layout::picture(*page, *usage)),
-        Op::PutReservedHostname(host, freed) => pending.put(layout::reserved_hostname(host), freed),
+        Op::PutReservedHostname(host, reservation) => pending.put(layout::reserved_hostname(host), reservation),
         Op::DeleteExpiredReservations(now) => pages::delete_expired_reservations(pending, *now),
         Op::PutMonitor(monitor) => put_monitor(pending, monitor),
         Op::DeleteMonitor(id) => delete_monitor(pending, *id),
@@ -172,7 +184,7 @@ fn apply(pending: &mut PendingChanges<'_>, op: &Op) -> Result<()> {
         Op::PutIncident(incident) => incidents::put_incident(pending, incident),
         Op::DeleteIncident(id) => incidents::delete_incident(pending, *id),
         Op::PutSeries(series) => incidents::put_series(pending, series),
-        Op::DeleteStoppedSeries(page, kept) => incidents::delete_stopped_series(pending, *page, *kept),
+        Op::DeleteStoppedSeries(page, keep_count) => incidents::delete_stopped_series(pending, *page, *keep_count),
         Op::PutDeploy(deploy) => incidents::put_deploy(pending, deploy),
         Op::DeleteDeploy(id) => incidents::delete_deploy(pending, *id),
         Op::PutDestination(destination) => notifications::put_destination(pending, destination),
@@ -206,9 +218,9 @@ fn apply(pending: &mut PendingChanges<'_>, op: &Op) -> Result<()> {
         Op::TrimReadings(through) => trim_readings(pending, *through),
         Op::TrimEvents(through) => trim_events(pending, *through),
         Op::SetNextSlot(slot) => pending.put(layout::NEXT_SLOT.to_vec(), slot),
-        Op::SetNextVantage(place) => pending.put(layout::NEXT_VANTAGE.to_vec(), place),
+        Op::SetNextVantage(vantage) => pending.put(layout::NEXT_VANTAGE.to_vec(), vantage),
         Op::PutNetwork(label, number) => pending.put(layout::network(label), number),
-        Op::PutStoredResponse(name, answer) => idempotency::store_response(pending, name, answer),
+        Op::PutStoredResponse(name, response) => idempotency::store_response(pending, name, response),
         Op::DeleteExpiredResponses(now) => idempotency::delete_expired(pending, *now),
     }
 }

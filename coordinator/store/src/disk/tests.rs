@@ -18,8 +18,8 @@ use crate::contract::everything;
 use crate::samples::*;
 use crate::{Batch, Block, Op};
 
-/// Builds batch number `n`, with one record of everything that a check writes.
-fn numbered(n: u64) -> Batch {
+/// Builds batch number `n`, with one record of each kind that the checks read.
+fn numbered_batch(n: u64) -> Batch {
     let id = u128::from(n % 4);
     let mut batch = Batch { readings: readings(40, n), ..Batch::new() };
     batch.write(account(u128::from(n))).write(monitor(id, 1, 0)).event(event(n as i64, Some(id)));
@@ -32,17 +32,17 @@ fn numbered(n: u64) -> Batch {
     batch
 }
 
-/// Returns the one block that [`numbered`] writes: a different hour of the monitor each time.
+/// Returns the one block that [`numbered_batch`] writes: a different hour of the monitor each time.
 fn block_of(n: u64) -> Block {
     block(u128::from(n % 4), Region::Asia, (n / 4) as i64, n.to_be_bytes().repeat(8))
 }
 
-fn filled(folder: &Path, batches: u64) -> Vec<String> {
-    let mut bench = TestStore::on_disk(folder);
+fn fill_store(folder: &Path, batches: u64) -> Vec<String> {
+    let mut store = TestStore::on_disk(folder);
     for n in 1..=batches {
-        bench.commit(&numbered(n)).unwrap();
+        store.commit(&numbered_batch(n)).unwrap();
     }
-    everything(&*bench.reader)
+    everything(&*store.reader)
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -68,17 +68,17 @@ fn is_damaged<T>(result: &Result<T>) -> bool {
 }
 
 #[test]
-fn numbers_go_on_after_a_restart() {
+fn numbers_continue_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let before = filled(folder.path(), 3);
-    let mut bench = TestStore::on_disk(folder.path());
-    assert_eq!(everything(&*bench.reader), before);
-    let committed = bench.commit(&numbered(4)).unwrap();
+    let before = fill_store(folder.path(), 3);
+    let mut store = TestStore::on_disk(folder.path());
+    assert_eq!(everything(&*store.reader), before);
+    let committed = store.commit(&numbered_batch(4)).unwrap();
     assert_eq!((committed.revision, committed.last_event, committed.readings), (4, 4, Some(4)));
 }
 
 #[test]
-fn a_store_is_open_once() {
+fn a_store_can_be_opened_only_once_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let first = TestStore::on_disk(folder.path());
     assert_eq!(TestStore::open(folder.path()).unwrap_err(), StoreError::Locked);
@@ -89,7 +89,7 @@ fn a_store_is_open_once() {
 #[test]
 fn a_newer_schema_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    filled(folder.path(), 1);
+    fill_store(folder.path(), 1);
     let db = engine(folder.path());
     db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &9u32, None).unwrap().head).unwrap();
     drop(db);
@@ -99,7 +99,7 @@ fn a_newer_schema_is_refused() {
 #[test]
 fn verification_reports_a_record_that_is_no_value_of_its_type() {
     let folder = tempfile::tempdir().unwrap();
-    filled(folder.path(), 1);
+    fill_store(folder.path(), 1);
     let account = TestStore::open(folder.path()).unwrap().reader.accounts().unwrap().remove(0);
     let key = layout::account(account.value.id);
     let mut bytes = postcard::to_allocvec(&(account.revision, &account.value)).unwrap();
@@ -118,61 +118,64 @@ fn verification_reports_a_record_that_is_no_value_of_its_type() {
 #[test]
 fn a_full_disk_stops_writes_and_not_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let before = filled(folder.path(), 2);
+    let before = fill_store(folder.path(), 2);
     let full = DiskOptions { refuse_below: u64::MAX, resume_above: u64::MAX, ..small_options() };
     let (reader, mut writer) = open(folder.path(), full).unwrap();
     assert!(!folder.path().join("BALLAST").exists(), "the ballast is released");
-    assert_eq!(writer.commit(&[numbered(3), numbered(4)]), vec![Err(StoreError::Full), Err(StoreError::Full)]);
+    assert_eq!(
+        writer.commit(&[numbered_batch(3), numbered_batch(4)]),
+        vec![Err(StoreError::Full), Err(StoreError::Full)]
+    );
     assert_eq!(everything(&*reader), before);
     drop((reader, writer));
-    let mut bench = TestStore::on_disk(folder.path());
+    let mut store = TestStore::on_disk(folder.path());
     assert_eq!(fs::metadata(folder.path().join("BALLAST")).unwrap().len(), 4096);
-    assert!(bench.commit(&numbered(3)).is_ok());
+    assert!(store.commit(&numbered_batch(3)).is_ok());
 }
 
 #[test]
-fn long_values_never_leave_the_engines_file() {
+fn long_values_stay_in_the_engines_file() {
     let folder = tempfile::tempdir().unwrap();
-    let mut bench = TestStore::on_disk(folder.path());
-    bench.write(monitor(1, 1, 0));
+    let mut store = TestStore::on_disk(folder.path());
+    store.write(monitor(1, 1, 0));
     for round in 0..6u8 {
         let put = |hour| Op::PutHour(rollup(1, hour, vec![round; record::MAX_PIECE * 2]));
         for hours in [0..40, 20..60] {
-            bench.commit(&Batch { ops: hours.map(put).collect(), ..Batch::new() }).unwrap();
+            store.commit(&Batch { ops: hours.map(put).collect(), ..Batch::new() }).unwrap();
         }
     }
-    assert_eq!(bench.reader.size().unwrap().oversized_pages, 0);
-    drop(bench);
+    assert_eq!(store.reader.size().unwrap().oversized_pages, 0);
+    drop(store);
     fs::write(engine_folder(folder.path()).join("blobs/7"), "x").unwrap();
     assert!(is_damaged(&TestStore::open(folder.path())));
 }
 
 #[test]
-fn an_older_copy_of_the_engines_files_is_noticed() {
+fn an_older_copy_of_the_engines_files_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let old = tempfile::tempdir().unwrap();
-    filled(folder.path(), 5);
+    fill_store(folder.path(), 5);
     copy(&engine_folder(folder.path()), old.path());
-    let mut bench = TestStore::on_disk(folder.path());
-    bench.commit(&numbered(6)).unwrap();
-    drop(bench);
+    let mut store = TestStore::on_disk(folder.path());
+    store.commit(&numbered_batch(6)).unwrap();
+    drop(store);
     fs::remove_dir_all(engine_folder(folder.path())).unwrap();
     copy(old.path(), &engine_folder(folder.path()));
-    let words = TestStore::open(folder.path()).unwrap_err().to_string();
-    assert!(words.contains("the newest are lost"), "{words}");
+    let message = TestStore::open(folder.path()).unwrap_err().to_string();
+    assert!(message.contains("the newest are lost"), "{message}");
     fs::remove_file(folder.path().join("WATERMARK")).unwrap();
     assert!(is_damaged(&TestStore::open(folder.path())), "nothing can be verified without the watermark");
 }
 
 #[test]
-fn a_missing_record_is_noticed() {
+fn a_missing_record_is_detected() {
     for key in [layout::event(2), layout::readings(5), layout::account(account_id(3)), layout::hours_of(monitor_id(1))]
     {
         let folder = tempfile::tempdir().unwrap();
-        filled(folder.path(), 9);
+        fill_store(folder.path(), 9);
         let db = engine(folder.path());
-        let (found, _) = db.scan_prefix(&key).next().unwrap().unwrap();
-        db.remove(&found).unwrap();
+        let (record_key, _) = db.scan_prefix(&key).next().unwrap().unwrap();
+        db.remove(&record_key).unwrap();
         drop(db);
         let opened = TestStore::open(folder.path());
         assert!(is_damaged(&opened), "{}: {:?}", key.escape_ascii(), opened.err());
@@ -180,14 +183,14 @@ fn a_missing_record_is_noticed() {
 }
 
 #[test]
-fn damaged_files_are_whole_or_refused() {
-    let sound = tempfile::tempdir().unwrap();
-    let before = filled(sound.path(), 400);
+fn damaged_files_read_completely_or_are_refused() {
+    let intact = tempfile::tempdir().unwrap();
+    let before = fill_store(intact.path(), 400);
     let mut random = StdRng::seed_from_u64(20);
     let mut refused = 0;
     for round in 0..24 {
         let folder = tempfile::tempdir().unwrap();
-        copy(sound.path(), folder.path());
+        copy(intact.path(), folder.path());
         let path = engine_folder(folder.path()).join("db");
         let mut bytes = fs::read(&path).unwrap();
         let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
@@ -199,9 +202,9 @@ fn damaged_files_are_whole_or_refused() {
         }
         fs::write(&path, bytes).unwrap();
         match TestStore::open(folder.path()) {
-            Ok(mut bench) => {
-                assert_eq!(everything(&*bench.reader), before, "round {round}");
-                bench.commit(&numbered(401)).unwrap();
+            Ok(mut store) => {
+                assert_eq!(everything(&*store.reader), before, "round {round}");
+                store.commit(&numbered_batch(401)).unwrap();
             }
             Err(error) => {
                 assert!(matches!(error, StoreError::Damaged(_)), "round {round}: {error}");
@@ -220,8 +223,8 @@ fn a_store_opens_again_right_after_it_was_closed() {
             scope.spawn(|| {
                 let folder = tempfile::tempdir().unwrap();
                 for n in 1..=25 {
-                    let mut bench = TestStore::on_disk(folder.path());
-                    assert_eq!(bench.commit(&numbered(n)).unwrap().revision, n);
+                    let mut store = TestStore::on_disk(folder.path());
+                    assert_eq!(store.commit(&numbered_batch(n)).unwrap().revision, n);
                 }
             });
         }

@@ -41,15 +41,15 @@ pub(super) fn verify_state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result
 }
 
 /// Verifies the records: all of them, or in a large store only the documents and the ends of both journals.
-pub(super) fn verify_records(tree: &Tree, meta: &StoreState, whole: bool) -> Result<()> {
-    if whole {
-        let mut tally = IntegrityCheck::default();
+pub(super) fn verify_records(tree: &Tree, meta: &StoreState, verify_all: bool) -> Result<()> {
+    if verify_all {
+        let mut check = IntegrityCheck::default();
         for item in tree.iter() {
             let (key, value) = item.map_err(engine_error)?;
-            tally.add(&key, &value)?;
+            check.add(&key, &value)?;
             cache_eviction::record_uses(tree, std::iter::once(&*key));
         }
-        return tally.finish().map(drop);
+        return check.finish().map(drop);
     }
     expect("documents", meta.documents, count(tree, tree.scan_prefix(layout::DOCUMENTS))?)?;
     journal("readings", tree, layout::readings, meta.first_reading, meta.last_reading)?;
@@ -57,12 +57,14 @@ pub(super) fn verify_records(tree: &Tree, meta: &StoreState, whole: bool) -> Res
     journal("events", tree, layout::event, meta.first_event.max(newest), meta.last_event)
 }
 
-fn journal(what: &str, tree: &Tree, key: fn(u64) -> layout::TreeKey, first: u64, last: u64) -> Result<()> {
-    let wanted = last.saturating_add(1).saturating_sub(first);
-    expect(what, wanted, count(tree, tree.range(key(first)..=key(u64::MAX)))?)?;
+fn journal(name: &str, tree: &Tree, key: fn(u64) -> layout::TreeKey, first: u64, last: u64) -> Result<()> {
+    let expected = last.saturating_add(1).saturating_sub(first);
+    expect(name, expected, count(tree, tree.range(key(first)..=key(u64::MAX)))?)?;
     // There are as many entries as numbers, and none before the first or after the last: so there is no gap.
     match tree.get_lt(key(u64::MAX)).map_err(engine_error)? {
-        Some((newest, _)) if wanted > 0 && *newest != *key(last) => damaged(format!("its {what} do not end at {last}")),
+        Some((newest, _)) if expected > 0 && *newest != *key(last) => {
+            damaged(format!("its {name} do not end at {last}"))
+        }
         Some(_) | None => Ok(()),
     }
 }
@@ -78,10 +80,10 @@ fn count(tree: &Tree, items: sled::Iter) -> Result<u64> {
     Ok(count)
 }
 
-fn expect(what: &str, wanted: u64, found: u64) -> Result<()> {
-    if wanted == found { Ok(()) } else { damaged(format!("it has {found} {what} instead of {wanted}")) }
+fn expect(name: &str, expected: u64, actual: u64) -> Result<()> {
+    if expected == actual { Ok(()) } else { damaged(format!("it has {actual} {name} instead of {expected}")) }
 }
 
-fn damaged<T>(how: String) -> Result<T> {
-    Err(StoreError::Damaged(how))
+fn damaged<T>(problem: String) -> Result<T> {
+    Err(StoreError::Damaged(problem))
 }

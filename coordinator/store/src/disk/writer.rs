@@ -144,13 +144,13 @@ impl DiskWriter {
     fn persist(&mut self, pending: PendingChanges<'_>) -> Result<()> {
         // If sled panics during the write, this error remains.
         self.failure = Some(StoreError::Io("a write was not finished".to_owned()));
-        let written = self.write(pending);
-        self.failure = written.as_ref().err().cloned();
+        let result = self.write(pending);
+        self.failure = result.as_ref().err().cloned();
         if self.failure.is_some() {
             // Closing the engine would write and fsync once more, and panic if that fails too: it is never closed.
             std::mem::forget(self.shared.db.clone());
         }
-        written
+        result
     }
 
     fn write(&mut self, pending: PendingChanges<'_>) -> Result<()> {
@@ -170,7 +170,7 @@ impl DiskWriter {
         }
         batch.insert(layout::META_KEY, record::encode(layout::META_KEY, &meta, None)?.head);
         {
-            let _gate = self.shared.writing();
+            let _guard = self.shared.writing();
             let keys = changes.keys().map(Vec::as_slice).chain([layout::META_KEY]);
             self.shared.snapshot_walk.keep_old_values(&self.shared.db, keys);
             self.shared.db.apply_batch(batch).map_err(engine_error)?;
@@ -197,8 +197,8 @@ impl StoreWrite for DiskWriter {
         self.check_writable()?;
         let shared = Arc::clone(&self.shared);
         let mut pending = PendingChanges::new(&shared.records, self.meta);
-        let gone = pending.scan(layout::prefix_range(layout::DELETED_MONITORS), 1)?;
-        let Some(id) = gone.first().and_then(|(key, _)| layout::last_id(key)) else { return Ok(false) };
+        let deleted = pending.scan(layout::prefix_range(layout::DELETED_MONITORS), 1)?;
+        let Some(id) = deleted.first().and_then(|(key, _)| layout::last_id(key)) else { return Ok(false) };
         delete_history(&mut pending, MonitorId::from_u128(id), SLICE)?;
         pending.accept();
         self.persist(pending)?;

@@ -47,7 +47,7 @@ impl MemoryNotifications {
     pub(super) fn clear(&mut self, page: PageId) {
         self.destinations.retain(|_, it| it.value.page != page);
         self.subscribers.retain(|_, it| it.value.page != page);
-        self.contacts.retain(|(its, _), _| *its != page);
+        self.contacts.retain(|(contact_page, _), _| *contact_page != page);
         self.bulletins.retain(|_, it| it.value.page != page);
         self.deliveries.retain(|_, it| it.value.page != Some(page));
         self.alert_settings.remove(&page);
@@ -87,8 +87,8 @@ impl MemoryNotifications {
             }
             Op::ClearNotifications(page) => {
                 drop_some(&mut self.deliveries, |it| it.page == Some(*page));
-                let some: Vec<_> = self.subscribers_of(*page).take(MAX_TRIMMED_PER_OP).map(|it| it.value.id).collect();
-                some.into_iter().for_each(|id| self.delete_subscriber(id));
+                let ids: Vec<_> = self.subscribers_of(*page).take(MAX_TRIMMED_PER_OP).map(|it| it.value.id).collect();
+                ids.into_iter().for_each(|id| self.delete_subscriber(id));
                 drop_some(&mut self.bulletins, |it| it.page == *page);
             }
             Op::PutAlertSettings(page, it) if is_page(*page) => put(&mut self.alert_settings, revision, *page, it),
@@ -100,10 +100,10 @@ impl MemoryNotifications {
     }
 }
 
-fn drop_some<K: Ord + Copy, T>(records: &mut Records<K, T>, is_one: impl Fn(&T) -> bool) {
-    let found: Vec<K> =
-        records.iter().filter(|(_, it)| is_one(&it.value)).take(MAX_TRIMMED_PER_OP).map(|(id, _)| *id).collect();
-    found.iter().for_each(|id| drop(records.remove(id)));
+fn drop_some<K: Ord + Copy, T>(records: &mut Records<K, T>, is_selected: impl Fn(&T) -> bool) {
+    let ids: Vec<K> =
+        records.iter().filter(|(_, it)| is_selected(&it.value)).take(MAX_TRIMMED_PER_OP).map(|(id, _)| *id).collect();
+    ids.iter().for_each(|id| drop(records.remove(id)));
 }
 
 impl NotificationRead for MemoryStore {
@@ -129,9 +129,10 @@ impl NotificationRead for MemoryStore {
         after: Option<SubscriberId>,
         limit: usize,
     ) -> Result<Vec<VersionedValue<Subscriber>>> {
-        let kept = self.read();
-        let found = kept.notifications.subscribers_of(page).filter(|it| after.is_none_or(|after| it.value.id > after));
-        Ok(found.take(limit).cloned().collect())
+        let state = self.read();
+        let records =
+            state.notifications.subscribers_of(page).filter(|it| after.is_none_or(|after| it.value.id > after));
+        Ok(records.take(limit).cloned().collect())
     }
 
     fn subscribers_count(&self, page: PageId) -> Result<usize> {
@@ -164,15 +165,15 @@ impl NotificationRead for MemoryStore {
         before: Option<DeliveryId>,
         limit: usize,
     ) -> Result<Vec<VersionedValue<Delivery>>> {
-        let kept = self.read();
-        let found = kept.notifications.deliveries.values().rev();
-        let found = found.filter(|it| it.value.page == page && before.is_none_or(|before| it.value.id < before));
-        Ok(found.take(limit).cloned().collect())
+        let state = self.read();
+        let records = state.notifications.deliveries.values().rev();
+        let records = records.filter(|it| it.value.page == page && before.is_none_or(|before| it.value.id < before));
+        Ok(records.take(limit).cloned().collect())
     }
 
     fn waiting_deliveries(&self) -> Result<Vec<WaitingDelivery>> {
-        let kept = self.read();
-        let waiting = kept.notifications.deliveries.values().filter_map(|it| match it.value.state {
+        let state = self.read();
+        let waiting = state.notifications.deliveries.values().filter_map(|it| match it.value.state {
             DeliveryState::Waiting(due) => {
                 Some(WaitingDelivery { id: it.value.id, ordering_key: it.value.ordering_key(), seq: it.value.seq, due })
             }

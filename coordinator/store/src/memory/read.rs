@@ -41,13 +41,13 @@ impl StoreRead for MemoryStore {
     }
 
     fn page_by_slug(&self, slug: &str) -> Result<Option<VersionedValue<Page>>> {
-        let kept = self.read();
-        Ok(kept.slugs.get(slug).and_then(|id| kept.pages.get(id)).cloned())
+        let state = self.read();
+        Ok(state.slugs.get(slug).and_then(|id| state.pages.get(id)).cloned())
     }
 
     fn page_by_host(&self, host: &str) -> Result<Option<VersionedValue<Page>>> {
-        let kept = self.read();
-        Ok(kept.hosts.get(host).and_then(|id| kept.pages.get(id)).cloned())
+        let state = self.read();
+        Ok(state.hosts.get(host).and_then(|id| state.pages.get(id)).cloned())
     }
 
     fn picture(&self, page: PageId, usage: PictureUse) -> Result<Option<Vec<u8>>> {
@@ -71,15 +71,15 @@ impl StoreRead for MemoryStore {
     }
 
     fn monitors_after(&self, after: Option<MonitorId>, limit: usize) -> Result<Vec<VersionedValue<Monitor>>> {
-        let behind = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
-        Ok(self.read().monitors.range(behind).map(|(_, monitor)| monitor).take(limit).cloned().collect())
+        let range = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        Ok(self.read().monitors.range(range).map(|(_, monitor)| monitor).take(limit).cloned().collect())
     }
 
     fn monitors_of(&self, page: PageId) -> Result<Vec<VersionedValue<Monitor>>> {
-        let kept = self.read();
-        let mut found: Vec<_> = kept.monitors.values().filter(|it| it.value.page == page).cloned().collect();
-        found.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
-        Ok(found)
+        let state = self.read();
+        let mut records: Vec<_> = state.monitors.values().filter(|it| it.value.page == page).cloned().collect();
+        records.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
+        Ok(records)
     }
 
     fn key(&self, id: KeyId) -> Result<Option<VersionedValue<ApiKey>>> {
@@ -117,38 +117,38 @@ impl StoreRead for MemoryStore {
         before: Option<(Timestamp, IncidentId)>,
         limit: usize,
     ) -> Result<Vec<VersionedValue<Incident>>> {
-        let kept = self.read();
-        let place = |it: &VersionedValue<Incident>| (it.value.started_at, it.value.id);
-        let is_asked = |it: &&VersionedValue<Incident>| {
-            it.value.page == page && (it.value.is_open() || !open) && before.is_none_or(|before| place(it) < before)
+        let state = self.read();
+        let position = |it: &VersionedValue<Incident>| (it.value.started_at, it.value.id);
+        let is_match = |it: &&VersionedValue<Incident>| {
+            it.value.page == page && (it.value.is_open() || !open) && before.is_none_or(|before| position(it) < before)
         };
-        let mut found: Vec<_> = kept.incidents.values().filter(is_asked).cloned().collect();
-        found.sort_by_key(|it| std::cmp::Reverse(place(it)));
-        found.truncate(limit);
-        Ok(found)
+        let mut records: Vec<_> = state.incidents.values().filter(is_match).cloned().collect();
+        records.sort_by_key(|it| std::cmp::Reverse(position(it)));
+        records.truncate(limit);
+        Ok(records)
     }
 
     fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<VersionedValue<Incident>>> {
-        let kept = self.read();
-        let mut found: Vec<_> = kept.incidents.values().filter(|it| it.value.page == page).cloned().collect();
-        found.sort_by_key(|it| (it.value.started_at, it.value.id));
-        found.truncate(limit);
-        Ok(found)
+        let state = self.read();
+        let mut records: Vec<_> = state.incidents.values().filter(|it| it.value.page == page).cloned().collect();
+        records.sort_by_key(|it| (it.value.started_at, it.value.id));
+        records.truncate(limit);
+        Ok(records)
     }
 
     fn page_counts(&self, page: PageId) -> Result<PageCounts> {
-        let kept = self.read();
-        let on_page = || kept.incidents.values().filter(|it| it.value.page == page);
+        let state = self.read();
+        let on_page = || state.incidents.values().filter(|it| it.value.page == page);
         let open = on_page().filter(|it| it.value.is_open()).count();
-        let runs = |it: &&VersionedValue<Series>| it.value.page == page && it.value.stopped_at.is_none();
-        let repeating = kept.series.values().filter(runs).count();
-        Ok(PageCounts { open_incidents: open, running_series: repeating, incidents: on_page().count() })
+        let is_running = |it: &&VersionedValue<Series>| it.value.page == page && it.value.stopped_at.is_none();
+        let series = state.series.values().filter(is_running).count();
+        Ok(PageCounts { open_incidents: open, running_series: series, incidents: on_page().count() })
     }
 
     fn open_incidents(&self) -> Result<Vec<VersionedValue<Incident>>> {
-        let mut found: Vec<_> = self.read().incidents.values().filter(|it| it.value.is_open()).cloned().collect();
-        found.sort_by_key(|it| (it.value.page, it.value.started_at, it.value.id));
-        Ok(found)
+        let mut records: Vec<_> = self.read().incidents.values().filter(|it| it.value.is_open()).cloned().collect();
+        records.sort_by_key(|it| (it.value.page, it.value.started_at, it.value.id));
+        Ok(records)
     }
 
     fn windows_of(
@@ -158,11 +158,11 @@ impl StoreRead for MemoryStore {
         starts: Range<Timestamp>,
         limit: usize,
     ) -> Result<Vec<MaintenanceWindow>> {
-        let kept = self.read();
-        let mut found: Vec<&Incident> = kept.incidents.values().map(|it| &it.value).collect();
-        found.retain(|it| it.page == page && starts.contains(&it.started_at));
-        found.sort_by_key(|it| (it.started_at, it.id));
-        let mut windows: Vec<MaintenanceWindow> = found.into_iter().filter_map(MaintenanceWindow::of).collect();
+        let state = self.read();
+        let mut records: Vec<&Incident> = state.incidents.values().map(|it| &it.value).collect();
+        records.retain(|it| it.page == page && starts.contains(&it.started_at));
+        records.sort_by_key(|it| (it.started_at, it.id));
+        let mut windows: Vec<MaintenanceWindow> = records.into_iter().filter_map(MaintenanceWindow::of).collect();
         windows.retain(|window| covering.is_none_or(|monitor| window.covers(monitor)));
         windows.drain(..windows.len().saturating_sub(limit));
         Ok(windows)
@@ -173,8 +173,8 @@ impl StoreRead for MemoryStore {
     }
 
     fn running_series(&self) -> Result<Vec<VersionedValue<Series>>> {
-        let kept = self.read();
-        Ok(kept.series.values().filter(|it| it.value.stopped_at.is_none()).cloned().collect())
+        let state = self.read();
+        Ok(state.series.values().filter(|it| it.value.stopped_at.is_none()).cloned().collect())
     }
 
     fn deploy(&self, id: DeployId) -> Result<Option<VersionedValue<Deploy>>> {
@@ -182,11 +182,11 @@ impl StoreRead for MemoryStore {
     }
 
     fn deploys_of(&self, page: PageId, limit: usize) -> Result<Vec<VersionedValue<Deploy>>> {
-        let kept = self.read();
-        let mut found: Vec<_> = kept.deploys.values().filter(|it| it.value.page == page).cloned().collect();
-        found.sort_by_key(|it| std::cmp::Reverse((it.value.at, it.value.id)));
-        found.truncate(limit);
-        Ok(found)
+        let state = self.read();
+        let mut records: Vec<_> = state.deploys.values().filter(|it| it.value.page == page).cloned().collect();
+        records.sort_by_key(|it| std::cmp::Reverse((it.value.at, it.value.id)));
+        records.truncate(limit);
+        Ok(records)
     }
 
     fn machine(&self, monitor: MonitorId) -> Result<Option<MachineState>> {
@@ -194,23 +194,23 @@ impl StoreRead for MemoryStore {
     }
 
     fn pings(&self, monitor: MonitorId) -> Result<Vec<StoredPing>> {
-        let kept = self.read();
-        let mut found: Vec<_> = kept.pings.range((monitor, 0)..(monitor, MAX_STORED_PINGS)).collect();
-        found.sort_by_key(|(_, ping)| std::cmp::Reverse(ping.number));
-        Ok(found.into_iter().map(|(_, ping)| ping.clone()).collect())
+        let state = self.read();
+        let mut records: Vec<_> = state.pings.range((monitor, 0)..(monitor, MAX_STORED_PINGS)).collect();
+        records.sort_by_key(|(_, ping)| std::cmp::Reverse(ping.number));
+        Ok(records.into_iter().map(|(_, ping)| ping.clone()).collect())
     }
 
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>> {
-        let kept = self.read();
-        let events = kept.events.range(seq.saturating_add(1)..).take(limit);
+        let state = self.read();
+        let events = state.events.range(seq.saturating_add(1)..).take(limit);
         Ok(events.map(|(seq, event)| JournalEvent { seq: *seq, event: event.clone() }).collect())
     }
 
     fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>> {
-        let kept = self.read();
-        let Some(seqs) = kept.events_of.get(&monitor) else { return Ok(Vec::new()) };
+        let state = self.read();
+        let Some(seqs) = state.events_of.get(&monitor) else { return Ok(Vec::new()) };
         let newest = seqs.range(..before.unwrap_or(u64::MAX)).rev().take(limit);
-        let event = |seq| kept.events.get(seq).map(|event| JournalEvent { seq: *seq, event: event.clone() });
+        let event = |seq| state.events.get(seq).map(|event| JournalEvent { seq: *seq, event: event.clone() });
         Ok(newest.filter_map(event).collect())
     }
 
@@ -223,8 +223,8 @@ impl StoreRead for MemoryStore {
     }
 
     fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<ReadingsEntry>> {
-        let kept = self.read();
-        let entries = kept.readings.range(seq.saturating_add(1)..).take(limit);
+        let state = self.read();
+        let entries = state.readings.range(seq.saturating_add(1)..).take(limit);
         Ok(entries.map(|(seq, readings)| ReadingsEntry { seq: *seq, readings: readings.clone() }).collect())
     }
 
@@ -233,22 +233,22 @@ impl StoreRead for MemoryStore {
     }
 
     fn blocks(&self, monitor: MonitorId, region: Region, hours: Range<i64>) -> Result<Vec<Block>> {
-        let within = (monitor, region, hours.start)..(monitor, region, hours.end.max(hours.start));
-        Ok(self.read().blocks.range(within).map(|(_, block)| block.clone()).collect())
+        let range = (monitor, region, hours.start)..(monitor, region, hours.end.max(hours.start));
+        Ok(self.read().blocks.range(range).map(|(_, block)| block.clone()).collect())
     }
 
     fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>> {
-        let within = (monitor, hours.start)..(monitor, hours.end.max(hours.start));
-        Ok(self.read().hours.range(within).map(|(_, rollup)| rollup.clone()).collect())
+        let range = (monitor, hours.start)..(monitor, hours.end.max(hours.start));
+        Ok(self.read().hours.range(range).map(|(_, rollup)| rollup.clone()).collect())
     }
 
     fn days(&self, monitor: MonitorId, days: Range<i64>) -> Result<Vec<Rollup>> {
-        let within = (monitor, days.start)..(monitor, days.end.max(days.start));
-        Ok(self.read().days.range(within).map(|(_, rollup)| rollup.clone()).collect())
+        let range = (monitor, days.start)..(monitor, days.end.max(days.start));
+        Ok(self.read().days.range(range).map(|(_, rollup)| rollup.clone()).collect())
     }
 
     fn checkpoints(&self, part: u32, limit: usize) -> Result<Vec<Checkpoint>> {
-        Ok(self.read().checkpoints.range(part..).map(|(_, kept)| kept).take(limit).cloned().collect())
+        Ok(self.read().checkpoints.range(part..).map(|(_, checkpoint)| checkpoint).take(limit).cloned().collect())
     }
 
     fn next_slot(&self) -> Result<u32> {

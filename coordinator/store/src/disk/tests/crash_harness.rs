@@ -30,10 +30,10 @@ impl Committer {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let seen = lines.by_ref().map_while(std::result::Result::ok).filter_map(number).nth(commits);
+        let acknowledged = lines.by_ref().map_while(std::result::Result::ok).filter_map(number).nth(commits);
         let mut committer = Self { child, lines };
-        match seen {
-            Some(seen) => Some((committer, seen)),
+        match acknowledged {
+            Some(acknowledged) => Some((committer, acknowledged)),
             None => {
                 committer.child.wait().unwrap();
                 None
@@ -41,12 +41,12 @@ impl Committer {
         }
     }
 
-    /// Kills it and returns the last commit reported as acknowledged, after `seen`.
-    pub(super) fn kill(mut self, seen: u64) -> u64 {
+    /// Kills it and returns the last commit reported as acknowledged, after `acknowledged`.
+    pub(super) fn kill(mut self, acknowledged: u64) -> u64 {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         // Lines written before it died count too.
-        self.lines.map_while(std::result::Result::ok).filter_map(number).last().unwrap_or(seen)
+        self.lines.map_while(std::result::Result::ok).filter_map(number).last().unwrap_or(acknowledged)
     }
 }
 
@@ -64,12 +64,12 @@ fn committer() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let store = Store::on_disk(Path::new(&folder), options).unwrap();
-        let mut waiting = VecDeque::new();
+        let mut in_flight = VecDeque::new();
         for n in store.reader().last_event().unwrap() + 1.. {
             // Many in flight at a time.
-            waiting.push_back(store.send(numbered(n)).await.unwrap());
-            if waiting.len() > 16 {
-                let committed = waiting.pop_front().unwrap().await.unwrap().unwrap();
+            in_flight.push_back(store.send(numbered_batch(n)).await.unwrap());
+            if in_flight.len() > 16 {
+                let committed = in_flight.pop_front().unwrap().await.unwrap().unwrap();
                 writeln!(std::io::stdout(), "acknowledged {}", committed.last_event).unwrap();
             }
         }
@@ -78,8 +78,8 @@ fn committer() {
 
 /// Checks that a store holds every acknowledged commit, no gap, and nothing that was not committed.
 pub(super) fn survives(folder: &Path, acknowledged: u64) -> std::result::Result<u64, String> {
-    let bench = TestStore::open(folder).map_err(|error| error.to_string())?;
-    let reader = &bench.reader;
+    let store = TestStore::open(folder).map_err(|error| error.to_string())?;
+    let reader = &store.reader;
     let last = reader.last_event().unwrap();
     if last < acknowledged {
         return Err(format!("{acknowledged} were acknowledged, and {last} survive"));
@@ -90,11 +90,11 @@ pub(super) fn survives(folder: &Path, acknowledged: u64) -> std::result::Result<
         return Err(format!("{} events and {} entries of {last}", events.len(), entries.len()));
     }
     for (n, (event, entry)) in (1..).zip(events.iter().zip(&entries)) {
-        let numbered = numbered(n);
-        let is_right = (event.seq, entry.seq) == (n, n)
-            && Some(&event.event) == numbered.events.first()
-            && entry.readings == numbered.readings;
-        if !is_right {
+        let numbered_batch = numbered_batch(n);
+        let is_unchanged = (event.seq, entry.seq) == (n, n)
+            && Some(&event.event) == numbered_batch.events.first()
+            && entry.readings == numbered_batch.readings;
+        if !is_unchanged {
             return Err(format!("commit {n} is not what was written"));
         }
     }

@@ -1,17 +1,17 @@
-//! Tests of kill -9 at any moment: nothing acknowledged is lost, and a commit without its flush would be detected.
+//! Tests of kill -9 at any time: nothing acknowledged is lost, and a commit without its flush would be detected.
 
 use super::super::writer::SkippedStep;
 use super::crash_harness::{Committer, survives};
 use super::*;
 
 /// Kills a committing process `rounds` times on one store, and reports any loss.
-fn kills(rounds: u32, skip: SkippedStep) -> std::result::Result<(), String> {
+fn kill_repeatedly(rounds: u32, skip: SkippedStep) -> std::result::Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let mut random = StdRng::from_os_rng();
     for round in 0..rounds {
-        let (committer, seen) = Committer::start(folder.path(), skip, random.random_range(1..150))
+        let (committer, last_acknowledged) = Committer::start(folder.path(), skip, random.random_range(1..150))
             .ok_or(format!("round {round}: it does not open again"))?;
-        let acknowledged = committer.kill(seen);
+        let acknowledged = committer.kill(last_acknowledged);
         survives(folder.path(), acknowledged).map_err(|lost| format!("round {round}: {lost}"))?;
     }
     Ok(())
@@ -19,17 +19,17 @@ fn kills(rounds: u32, skip: SkippedStep) -> std::result::Result<(), String> {
 
 #[test]
 fn no_acknowledged_commit_is_lost_to_a_kill() {
-    kills(15, SkippedStep::Nothing).unwrap();
+    kill_repeatedly(15, SkippedStep::Nothing).unwrap();
 }
 
 #[test]
 #[ignore = "takes minutes: `cargo test -p parallax-store two_hundred -- --ignored`"]
 fn no_acknowledged_commit_is_lost_to_two_hundred_kills() {
-    kills(200, SkippedStep::Nothing).unwrap();
+    kill_repeatedly(200, SkippedStep::Nothing).unwrap();
 }
 
 #[test]
-fn a_commit_without_its_flush_is_found_out_by_a_kill() {
-    let lost = kills(5, SkippedStep::Flush).unwrap_err();
+fn a_commit_without_its_flush_is_detected_by_a_kill() {
+    let lost = kill_repeatedly(5, SkippedStep::Flush).unwrap_err();
     assert!(lost.contains("lost") || lost.contains("survive"), "{lost}");
 }

@@ -29,7 +29,7 @@ struct Disk {
 }
 
 impl Disk {
-    fn make(folder: &Path) -> std::result::Result<Self, String> {
+    fn create(folder: &Path) -> std::result::Result<Self, String> {
         let image = folder.join("disk");
         File::create(&image).and_then(|file| file.set_len(SIZE)).map_err(|error| error.to_string())?;
         run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
@@ -57,8 +57,9 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         // A file of the store that is still being closed keeps the mount busy for a moment.
-        let begun = Instant::now();
-        while run(Command::new("umount").arg(self.mounted.path())).is_err() && begun.elapsed() < Duration::from_secs(5)
+        let started = Instant::now();
+        while run(Command::new("umount").arg(self.mounted.path())).is_err()
+            && started.elapsed() < Duration::from_secs(5)
         {
             thread::park_timeout(Duration::from_millis(20));
         }
@@ -67,13 +68,13 @@ impl Drop for Disk {
 }
 
 /// Cuts the power `rounds` times and reports any loss; `None` if no disk can be mounted here.
-fn cuts(test: &str, rounds: u32, skip: SkippedStep) -> Option<std::result::Result<(), String>> {
+fn cut_power_repeatedly(test: &str, rounds: u32, skip: SkippedStep) -> Option<std::result::Result<(), String>> {
     let folder = tempfile::tempdir().unwrap();
-    let disk = match Disk::make(folder.path()) {
+    let disk = match Disk::create(folder.path()) {
         Ok(disk) => disk,
         Err(reason) => {
             assert!(std::env::var(REQUIRE).as_deref() != Ok("1"), "{REQUIRE}=1, and no disk: {reason}");
-            leave_out(test, &reason);
+            record_skip(test, &reason);
             return None;
         }
     };
@@ -81,14 +82,14 @@ fn cuts(test: &str, rounds: u32, skip: SkippedStep) -> Option<std::result::Resul
     for round in 0..rounds {
         let lost = |lost: String| Some(Err(format!("round {round}: {lost}")));
         let commits = random.random_range(1..150);
-        let Some((committer, seen)) = Committer::start(&disk.store(), skip, commits) else {
+        let Some((committer, last_acknowledged)) = Committer::start(&disk.store(), skip, commits) else {
             return lost("it does not open again after a kill".to_owned());
         };
         stop(&committer);
         let after = disk.copy("after");
-        let acknowledged = committer.kill(seen);
-        if let Err(words) = survives(&after.store(), acknowledged) {
-            return lost(words);
+        let acknowledged = committer.kill(last_acknowledged);
+        if let Err(problem) = survives(&after.store(), acknowledged) {
+            return lost(problem);
         }
     }
     Some(Ok(()))
@@ -98,27 +99,27 @@ fn cuts(test: &str, rounds: u32, skip: SkippedStep) -> Option<std::result::Resul
 fn stop(committer: &Committer) {
     let id = committer.child.id();
     kill_process(Pid::from_raw(id as i32).unwrap(), Signal::STOP).unwrap();
-    let stands = |task: fs::DirEntry| {
+    let is_stopped = |task: fs::DirEntry| {
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
         // The state comes after the name, which is in brackets and may contain anything.
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
     };
-    let begun = Instant::now();
-    while !fs::read_dir(format!("/proc/{id}/task")).unwrap().all(|task| stands(task.unwrap())) {
-        assert!(begun.elapsed() < Duration::from_secs(10), "the process has not stopped");
+    let started = Instant::now();
+    while !fs::read_dir(format!("/proc/{id}/task")).unwrap().all(|task| is_stopped(task.unwrap())) {
+        assert!(started.elapsed() < Duration::from_secs(10), "the process has not stopped");
         thread::park_timeout(Duration::from_millis(1));
     }
 }
 
 fn run(command: &mut Command) -> std::result::Result<(), String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let words = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("{command:?}: {}", words.trim())) }
+    let problem = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{command:?}: {}", problem.trim())) }
 }
 
 /// Reports that a test was skipped, where it can be counted.
-fn leave_out(test: &str, reason: &str) {
-    let line = format!("{test}: left out, no disk can be mounted: {}", reason.lines().last().unwrap_or_default());
+fn record_skip(test: &str, reason: &str) {
+    let line = format!("{test}: skipped, no disk can be mounted: {}", reason.lines().last().unwrap_or_default());
     let _ = writeln!(std::io::stderr(), "{line}");
     if let Some(path) = std::env::var_os(SKIP_LOG) {
         let file = File::options().create(true).append(true).open(path);
@@ -128,25 +129,29 @@ fn leave_out(test: &str, reason: &str) {
 
 #[test]
 fn no_acknowledged_commit_is_lost_to_a_power_cut() {
-    if let Some(cut) = cuts("no_acknowledged_commit_is_lost_to_a_power_cut", 15, SkippedStep::Nothing) {
-        cut.unwrap();
+    if let Some(result) =
+        cut_power_repeatedly("no_acknowledged_commit_is_lost_to_a_power_cut", 15, SkippedStep::Nothing)
+    {
+        result.unwrap();
     }
 }
 
 #[test]
 #[ignore = "takes minutes: `cargo test -p parallax-store two_hundred -- --ignored`"]
 fn no_acknowledged_commit_is_lost_to_two_hundred_power_cuts() {
-    if let Some(cut) = cuts("no_acknowledged_commit_is_lost_to_two_hundred_power_cuts", 200, SkippedStep::Nothing) {
-        cut.unwrap();
+    if let Some(result) =
+        cut_power_repeatedly("no_acknowledged_commit_is_lost_to_two_hundred_power_cuts", 200, SkippedStep::Nothing)
+    {
+        result.unwrap();
     }
 }
 
 #[test]
 fn a_commit_without_flush_or_fsync_is_found_out_by_a_power_cut() {
     for skip in [SkippedStep::Flush, SkippedStep::Fsync] {
-        let cut = cuts("a_commit_without_flush_or_fsync_is_found_out_by_a_power_cut", 15, skip);
-        if let Some(cut) = cut {
-            let lost = cut.expect_err(&format!("a commit that skips {skip:?} is not found out"));
+        let result = cut_power_repeatedly("a_commit_without_flush_or_fsync_is_found_out_by_a_power_cut", 15, skip);
+        if let Some(result) = result {
+            let lost = result.expect_err(&format!("a commit that skips {skip:?} is not found out"));
             println!("without {skip:?}: {lost}");
         }
     }

@@ -17,12 +17,12 @@ const CANARIES: [&str; 6] =
     ["canary-host", "canary-bot", "canary-mailbox", "canary-letter", "canary-answer", "canary-body"];
 
 fn secrets() -> Batch {
-    let [host, bot, mailbox, letter, answer, body] = CANARIES;
+    let [host, bot, mailbox, message, response, body] = CANARIES;
     let check = Check::Tcp(TcpCheck { host: host.to_owned(), port: 443 });
     let channel = Channel::Telegram { token: bot.to_owned(), chat: "@on-call".to_owned() };
     let contact = Contact::Email(format!("{mailbox}@example.com"));
-    let letter = DeliveryMessage::Json(letter.as_bytes().to_vec());
-    let long = format!("{answer}{}", "x".repeat(3 * record::MAX_PIECE)).into_bytes();
+    let message = DeliveryMessage::Json(message.as_bytes().to_vec());
+    let long = format!("{response}{}", "x".repeat(3 * record::MAX_PIECE)).into_bytes();
     let mut batch = Batch::new();
     batch
         .write(account(1))
@@ -30,23 +30,23 @@ fn secrets() -> Batch {
         .write(Op::PutMonitor(Box::new(Monitor { check, ..monitor(1, 1, 0) })))
         .write(Op::PutDestination(Box::new(Destination { channel, ..destination(1, 1) })))
         .write(Op::PutSubscriber(Box::new(Subscriber { contact, ..subscriber(1, 1, 1) })))
-        .write(Op::PutDelivery(Box::new(Delivery { message: letter, ..delivery(5, Some(1), Some(9)) })))
+        .write(Op::PutDelivery(Box::new(Delivery { message, ..delivery(5, Some(1), Some(9)) })))
         .write(Op::PutStoredResponse("name".to_owned(), StoredResponse { response: long, ..stored_response(1, 900) }))
         .write(Op::PutPing(monitor_id(1), Box::new(ping(1, body.as_bytes()))));
     batch
 }
 
 /// Returns the canaries that are in any file below a folder.
-fn found(folder: &Path) -> Vec<&'static str> {
-    fn bytes_below(folder: &Path, all: &mut Vec<u8>) {
+fn canaries_in(folder: &Path) -> Vec<&'static str> {
+    fn bytes_below(folder: &Path, bytes: &mut Vec<u8>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() { bytes_below(&path, all) } else { all.extend(fs::read(path).unwrap()) }
+            if path.is_dir() { bytes_below(&path, bytes) } else { bytes.extend(fs::read(path).unwrap()) }
         }
     }
-    let mut all = Vec::new();
-    bytes_below(folder, &mut all);
-    let holds = |canary: &&str| all.windows(canary.len()).any(|bytes| bytes == canary.as_bytes());
+    let mut bytes = Vec::new();
+    bytes_below(folder, &mut bytes);
+    let holds = |canary: &&str| bytes.windows(canary.len()).any(|bytes| bytes == canary.as_bytes());
     CANARIES.into_iter().filter(holds).collect()
 }
 
@@ -69,19 +69,19 @@ fn lacks_key<T: std::fmt::Debug>(result: Result<T>) -> bool {
 }
 
 #[test]
-fn no_secret_is_in_any_file_where_there_is_a_key() {
-    let home = tempfile::tempdir().unwrap();
-    let (key, clear, sealed) = (home.path().join("key"), home.path().join("a"), home.path().join("b"));
+fn with_a_key_no_file_contains_a_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let (key, plain, sealed) = (folder.path().join("key"), folder.path().join("a"), folder.path().join("b"));
     let id = write_new_key(&key, false).unwrap();
-    fs::create_dir_all(&clear).unwrap();
+    fs::create_dir_all(&plain).unwrap();
     fs::create_dir_all(&sealed).unwrap();
-    let before = fill(&clear.join("store"), small_options());
-    assert_eq!(found(&clear), CANARIES, "without a key all of them are found");
+    let before = fill(&plain.join("store"), small_options());
+    assert_eq!(canaries_in(&plain), CANARIES, "without a key all of them are found");
     assert_eq!(fill(&sealed.join("store"), with_keys(&key)), before);
     let (reader, writer) = open(&sealed.join("store"), with_keys(&key)).unwrap();
     reader.export(&sealed.join("backup")).unwrap();
     drop((reader, writer));
-    assert_eq!(found(&sealed), [""; 0]);
+    assert_eq!(canaries_in(&sealed), [""; 0]);
     // Its bytes are verified and restored without the key, and readable only with it.
     assert!(verify_snapshot(&sealed.join("backup")).is_ok());
     assert!(restore(&sealed.join("store"), &sealed.join("backup"), "old", &small_options()).is_ok());
@@ -91,24 +91,24 @@ fn no_secret_is_in_any_file_where_there_is_a_key() {
 }
 
 #[test]
-fn a_store_in_clear_is_read_with_a_key_and_sealed_by_compacting() {
-    let home = tempfile::tempdir().unwrap();
-    let (key, store) = (home.path().join("key"), home.path().join("data/store"));
+fn a_plain_store_is_readable_with_a_key_and_sealed_by_compaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let (key, store) = (folder.path().join("key"), folder.path().join("data/store"));
     let before = fill(&store, small_options());
     write_new_key(&key, false).unwrap();
     assert_eq!(content(&store, with_keys(&key)), Ok(before.clone()));
-    assert_eq!(found(&store), CANARIES);
+    assert_eq!(canaries_in(&store), CANARIES);
     compact(&store, &with_keys(&key)).unwrap();
-    assert_eq!(found(home.path().join("data").as_path()), [""; 0]);
+    assert_eq!(canaries_in(folder.path().join("data").as_path()), [""; 0]);
     assert_eq!(content(&store, with_keys(&key)), Ok(before));
     assert!(lacks_key(content(&store, small_options())), "it was opened with a key once");
 }
 
 #[test]
-fn a_key_is_rotated_and_the_old_one_is_of_no_use_after_compacting() {
-    let home = tempfile::tempdir().unwrap();
-    let [old, both, new] = ["old", "both", "new"].map(|name| home.path().join(name));
-    let store = home.path().join("data/store");
+fn after_rotation_and_compaction_the_old_key_no_longer_opens_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let [old, both, new] = ["old", "both", "new"].map(|name| folder.path().join(name));
+    let store = folder.path().join("data/store");
     write_new_key(&old, false).unwrap();
     let before = fill(&store, with_keys(&old));
     fs::copy(&old, &both).unwrap();
@@ -125,24 +125,24 @@ fn a_key_is_rotated_and_the_old_one_is_of_no_use_after_compacting() {
 }
 
 #[test]
-fn a_sealed_record_that_was_changed_or_moved_is_damage() {
-    let home = tempfile::tempdir().unwrap();
-    let (key, store) = (home.path().join("key"), home.path().join("store"));
+fn a_sealed_record_that_was_changed_or_moved_is_detected_as_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let (key, store) = (folder.path().join("key"), folder.path().join("store"));
     write_new_key(&key, false).unwrap();
     fill(&store, with_keys(&key));
     let keyring = Keyring::read(&key).unwrap();
     let db = engine(&store);
-    let of = layout::monitor(monitor_id(1));
+    let record_key = layout::monitor(monitor_id(1));
     let none = |_: &[u8]| Ok(None::<Vec<u8>>);
-    let head = db.get(&of).unwrap().unwrap();
-    let kept = record::payload(&of, &head, none).unwrap().into_owned();
+    let head = db.get(&record_key).unwrap().unwrap();
+    let payload = record::payload(&record_key, &head, none).unwrap().into_owned();
     // An attacker who can write the files can also fix the checksum.
-    let stamped = |key: &[u8], sealed: &[u8]| record::sealed_head_for_tests(key, sealed);
-    let mut changed = kept.clone();
+    let with_checksum = |key: &[u8], sealed: &[u8]| record::sealed_head_for_tests(key, sealed);
+    let mut changed = payload.clone();
     *changed.last_mut().unwrap() ^= 1;
     let other = layout::monitor(monitor_id(2));
-    for (key, sealed) in [(&of, &changed), (&other, &kept)] {
-        let head = stamped(key, sealed);
+    for (key, sealed) in [(&record_key, &changed), (&other, &payload)] {
+        let head = with_checksum(key, sealed);
         assert!(record::payload(key, &head, none).is_ok());
         let opened = record::open::<(u64, Monitor), _, _>(key, &head, none, Some(&keyring));
         assert!(is_damaged(&opened), "{opened:?}");
@@ -151,8 +151,8 @@ fn a_sealed_record_that_was_changed_or_moved_is_damage() {
 
 #[test]
 fn a_sealed_record_of_a_snapshot_is_decoded_with_its_key() {
-    let home = tempfile::tempdir().unwrap();
-    let (key, store, file) = (home.path().join("key"), home.path().join("store"), home.path().join("backup"));
+    let folder = tempfile::tempdir().unwrap();
+    let (key, store, file) = (folder.path().join("key"), folder.path().join("store"), folder.path().join("backup"));
     write_new_key(&key, false).unwrap();
     fill(&store, with_keys(&key));
     let keyring = Keyring::read(&key).unwrap();
@@ -162,9 +162,9 @@ fn a_sealed_record_of_a_snapshot_is_decoded_with_its_key() {
     assert_eq!((verified.counts, verified.checksum_only, verified.undecodable), (exported.counts, 0, None));
     drop((reader, writer));
 
-    let of = layout::monitor(monitor_id(1));
-    let no_monitor = record::encode_bytes(&of, &[0xff; 9], Some(&keyring)).unwrap();
-    engine(&store).insert(&of, no_monitor.head).unwrap();
+    let record_key = layout::monitor(monitor_id(1));
+    let no_monitor = record::encode_bytes(&record_key, &[0xff; 9], Some(&keyring)).unwrap();
+    engine(&store).insert(&record_key, no_monitor.head).unwrap();
     fs::remove_file(&file).unwrap();
     let (reader, _writer) = open(&store, with_keys(&key)).unwrap();
     reader.export(&file).unwrap();
@@ -176,12 +176,12 @@ fn a_sealed_record_of_a_snapshot_is_decoded_with_its_key() {
 }
 
 #[test]
-fn what_is_measured_stays_in_clear_and_the_list_of_keys_counts_for_nothing() {
+fn measurements_stay_plain_and_a_store_needs_all_listed_keys() {
     for key in [layout::machine(monitor_id(1)), layout::readings(1), layout::event(1), KEYS_KEY.to_vec()] {
         assert!(!holds_secrets(&key));
     }
-    let home = tempfile::tempdir().unwrap();
-    let (key, store) = (home.path().join("key"), home.path().join("store"));
+    let folder = tempfile::tempdir().unwrap();
+    let (key, store) = (folder.path().join("key"), folder.path().join("store"));
     write_new_key(&key, false).unwrap();
     fill(&store, with_keys(&key));
     let (reader, _writer) = open(&store, with_keys(&key)).unwrap();
