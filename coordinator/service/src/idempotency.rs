@@ -1,4 +1,4 @@
-//! Idempotent requests: the first answer is stored with the change that it reports, and replayed for repetitions.
+//! Idempotency of requests: the first answer is stored with the change that it reports, and replayed for repetitions.
 //!
 //! An answer of more than `MAX_ANSWER` bytes about an object that can be read again is stored as the object's id,
 //! and a repetition returns its current state. Answers of requests that changed nothing are stored too: executed

@@ -1,4 +1,5 @@
-//! The snapshots folder next to the store: file names, the newest usable snapshot, and retention.
+//! The snapshots folder next to the store: file names, the newest usable snapshot, and retention. The format of a
+//! snapshot is in `disk/snapshot.rs`; the program takes one each hour (`app/store_maintenance.rs`).
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Tokens for visitors of protected pages: access tokens in browsers' cookies, and feed tokens in URLs, created and
-//! verified with an HMAC key.
+//! Page access: access tokens in browsers' cookies and feed tokens in URLs let visitors see a protected page. Both are
+//! created and verified with an HMAC key.
 //!
 //! Both are bound to the page's protection at the time: any change of its password, of `private` or of the allowed
 //! visitors invalidates them all. Nothing of them is stored.

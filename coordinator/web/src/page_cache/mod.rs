@@ -8,9 +8,9 @@
 
 mod cache;
 mod change_tracker;
-mod compress;
+mod compression;
 mod render;
-pub use compress::CompressedDocument;
+pub use compression::CompressedDocument;
 pub use render::monitor_detail;
 
 use std::convert::Infallible;

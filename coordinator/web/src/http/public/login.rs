@@ -1,4 +1,4 @@
-//! Login to a protected page by password or mailed link, and logout, as plain forms without scripts.
+//! Login (sign-in) to a protected page by password or mailed link, and logout, as plain forms without scripts.
 //!
 //! These forms reveal nothing about the page behind them, not even its name, since anybody can see them.
 

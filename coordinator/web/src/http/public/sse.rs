@@ -1,4 +1,4 @@
-//! The event stream of a page: a line for each change, as long as the visitor stays connected.
+//! Server-sent events (SSE) of a page: a line for each change, as long as the visitor stays connected.
 
 use std::convert::Infallible;
 use std::ops::RangeInclusive;

@@ -1,4 +1,5 @@
-//! Limits concurrent connections per address, so that one client can't take all connection slots.
+//! Connection limit per address, so that one client can't take all connection slots; the limit of all connections is in
+//! `limits.rs`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Compressed documents: encoded with brotli and gzip, and identified by an entity tag.
+//! Compression of documents with brotli and gzip; each compressed document is identified by an entity tag.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
