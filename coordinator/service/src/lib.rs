@@ -277,11 +277,11 @@ pub enum ServiceError {
     /// The account sent too many confirmation requests within an hour.
     #[error(
         "an account can send {limit} confirmation requests an hour ({}); try again in {seconds} seconds",
-        asker.description()
+        origin.description()
     )]
     AccountConfirmationLimit {
         /// Cause of the requests: visitors or the owner.
-        asker: ConfirmationOrigin,
+        origin: ConfirmationOrigin,
         /// The current limit.
         limit: u32,
         /// Seconds until the hour is over.
@@ -297,10 +297,10 @@ pub enum ServiceError {
         seconds: u32,
     },
     /// Subscribers were notified too often within an hour.
-    #[error("{whose} can be notified {limit} times an hour; try again in {seconds} seconds, or set notify to false")]
+    #[error("{scope} can be notified {limit} times an hour; try again in {seconds} seconds, or set notify to false")]
     NotificationLimit {
         /// Subscribers of a page, or of an account.
-        whose: &'static str,
+        scope: &'static str,
         /// The limit.
         limit: u32,
         /// Seconds until the hour is over.

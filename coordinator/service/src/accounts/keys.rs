@@ -57,14 +57,14 @@ impl KeyService {
     pub fn authenticate(&self, text: &str) -> ServiceResult<Caller> {
         let key = ApiKeyText::parse(text).ok_or(ServiceError::Unauthenticated)?;
         let hash = key.hash();
-        let found = match self.key_by_hash(&hash)? {
+        let record = match self.key_by_hash(&hash)? {
             Some(id) => self.context.store().reader().key(id)?,
             None => None,
         };
         // An unknown key is compared like a known one, so that timing reveals nothing.
-        let stored = found.as_ref().map_or([0; 32], |key| key.value.hash);
+        let stored = record.as_ref().map_or([0; 32], |key| key.value.hash);
         let is_same = bool::from(stored.ct_eq(&hash));
-        let key = found.filter(|_| is_same).ok_or(ServiceError::Unauthenticated)?;
+        let key = record.filter(|_| is_same).ok_or(ServiceError::Unauthenticated)?;
         self.record_use(&key);
         Ok(Caller { key: key.value })
     }

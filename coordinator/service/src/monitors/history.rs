@@ -113,9 +113,9 @@ impl HistoryService {
         let monitor = self.context.monitor_on(&page, id)?.value;
         let from = after.unwrap_or((self.context.now() + 1, Region::Europe));
         let mut readings = self.context.statistics.readings(&monitor, from, limit.saturating_add(1)).await?;
-        let more = readings.len() > limit;
+        let has_more = readings.len() > limit;
         readings.truncate(limit);
-        let next = readings.last().filter(|_| more).map(|last| (last.due, last.region));
+        let next = readings.last().filter(|_| has_more).map(|last| (last.due, last.region));
         let mut reports = self.reports(id, &readings).await?;
         let items = readings
             .into_iter()
@@ -141,13 +141,13 @@ impl HistoryService {
             let read = self.context.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
             let Some(oldest) = read.last().map(|event| event.seq) else { break None };
             scanned += read.len();
-            let told = |event: &JournalEvent| match &event.event.kind {
+            let page_event = |event: &JournalEvent| match &event.event.kind {
                 // "Still down" alerts repeat without changing anything.
                 EventKind::StatusChanged(change) => change.is_transition(),
                 EventKind::ScopeChanged(_) | EventKind::DeadlineExtended(_) => true,
                 _ => false,
             };
-            items.extend(read.into_iter().filter(told));
+            items.extend(read.into_iter().filter(page_event));
             if items.len() > limit {
                 items.truncate(limit);
                 break items.last().map(|last| last.seq);
@@ -251,8 +251,8 @@ impl HistoryService {
         id: MonitorId,
         readings: &[Reading],
     ) -> ServiceResult<BTreeMap<(Region, u64), RoundReport>> {
-        let odd = |reading: &&Reading| reading.outcome != parallax_core::observation::RoundOutcome::Passed;
-        let Some(oldest) = readings.iter().filter(odd).map(|reading| reading.due).min() else {
+        let is_not_passed = |reading: &&Reading| reading.outcome != parallax_core::observation::RoundOutcome::Passed;
+        let Some(oldest) = readings.iter().filter(is_not_passed).map(|reading| reading.due).min() else {
             return Ok(BTreeMap::new());
         };
         let (mut reports, mut before, mut scanned) = (BTreeMap::new(), None, 0);
@@ -263,12 +263,12 @@ impl HistoryService {
             before = Some(last.seq);
             scanned += read.len();
             for event in read {
-                let found = match event.event.kind {
+                let evidence = match event.event.kind {
                     EventKind::Round(report) => vec![report],
                     EventKind::StatusChanged(change) => change.evidence,
                     _ => Vec::new(),
                 };
-                for report in found {
+                for report in evidence {
                     if let Some(round) = report.round {
                         reports.entry((report.region, round)).or_insert(report);
                     }
@@ -281,6 +281,6 @@ impl HistoryService {
     }
 
     pub(crate) fn regions_in_service(&self) -> RegionSet {
-        self.agents_in_service().into_iter().map(|stand| stand.region).collect()
+        self.agents_in_service().into_iter().map(|agent| agent.region).collect()
     }
 }

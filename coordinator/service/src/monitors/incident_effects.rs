@@ -43,18 +43,19 @@ impl MonitorService {
         batch: &mut Batch,
     ) -> ServiceResult<()> {
         let id = page.id;
-        let found = self.context.store().read(move |store| read_incidents(store, id)).await?;
-        for VersionedValue { revision, value: incident } in &found.incidents {
+        let incidents = self.context.store().read(move |store| read_incidents(store, id)).await?;
+        for VersionedValue { revision, value: incident } in &incidents.incidents {
             let update = UpdateId::new(self.context.now(), rand::random());
-            let Some((changed, news)) = found.after(incident, page, (monitor, act), update, self.context.now()) else {
+            let Some((changed, change)) = incidents.after(incident, page, (monitor, act), update, self.context.now())
+            else {
                 continue;
             };
-            let is_over = news == IncidentChange::Resolved;
+            let is_over = change == IncidentChange::Resolved;
             let is_said = changed.updates.len() > incident.updates.len();
             batch.expect(Expect::Incident(incident.id, Presence::At(*revision))).write(changed);
             let update = is_said.then_some(update);
-            let told = IncidentEvent { incident: incident.id, change: news, update, notify: notify && is_over };
-            batch.event(self.context.incident_event(id, told));
+            let event = IncidentEvent { incident: incident.id, change, update, notify: notify && is_over };
+            batch.event(self.context.incident_event(id, event));
         }
         Ok(())
     }
@@ -113,8 +114,8 @@ impl PageIncidents {
             return renamed.then_some((after, IncidentChange::Changed));
         }
         after.affected.retain(|one| one.monitor != monitor.id);
-        let left = after.affected.first().and_then(|first| name(first.monitor));
-        if let Some(first) = left.filter(|_| is_ours) {
+        let remaining = after.affected.first().and_then(|first| name(first.monitor));
+        if let Some(first) = remaining.filter(|_| is_ours) {
             after.set_generated_title(None, first, page.language);
         }
         Some((after, IncidentChange::Changed))

@@ -122,12 +122,12 @@ impl MonitorService {
     }
 
     async fn machine_copy(&self, monitor: MonitorId) -> Option<MachineCopy> {
-        let (reply, answered) = oneshot::channel();
-        let asking = async {
+        let (reply, response) = oneshot::channel();
+        let exchange = async {
             self.context.queries.send(DriverQuery::Copy(MachineCopyQuery { monitor, reply })).await.ok()?;
-            answered.await.ok().flatten()
+            response.await.ok().flatten()
         };
-        timeout(TIMEOUT, asking).await.ok().flatten()
+        timeout(TIMEOUT, exchange).await.ok().flatten()
     }
 }
 
@@ -164,11 +164,11 @@ fn recent_rounds(
     rounds.extend(plain);
     rounds.sort_by_key(|round| std::cmp::Reverse((round.started, round.number, round.region)));
     let mut seen = BTreeSet::new();
-    let mut kept = 0;
+    let mut total = 0;
     rounds.retain(|round| {
         let is_newest = seen.insert(is_regional.then_some(round.region));
-        kept += 1;
-        is_newest || kept <= ROUNDS
+        total += 1;
+        is_newest || total <= ROUNDS
     });
     rounds
 }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_listed_once_and_keeps_a_region_whose_report_left_the_journal() {
+    fn evidence_is_listed_once_even_if_its_report_left_the_journal() {
         let third = Some(Box::new((VantageNo(3), ProbeOutcome::Passed(Measurements::default()))));
         let journal = [RoundReport { third, ..report(Region::Europe, 139) }];
         let evidence = [report(Region::Europe, 139), report(Region::Africa, 5)];

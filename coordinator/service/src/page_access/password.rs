@@ -71,27 +71,27 @@ impl Hasher {
         let is_short = password.len() <= MAX_BYTES;
         let password = if is_short { password.to_owned() } else { String::new() };
         let hash = hash.filter(|hash| PasswordHash::new(hash).is_ok()).map(str::to_owned);
-        let found = self
+        let is_match = self
             .run(move || {
-                let held = PasswordHash::new(hash.as_deref().unwrap_or(DUMMY_HASH));
-                let is_same = argon2().and_then(|argon2| argon2.verify_password(password.as_bytes(), &held?));
+                let stored = PasswordHash::new(hash.as_deref().unwrap_or(DUMMY_HASH));
+                let is_same = argon2().and_then(|argon2| argon2.verify_password(password.as_bytes(), &stored?));
                 is_same.is_ok() && hash.is_some()
             })
             .await?;
-        Ok(found && is_short)
+        Ok(is_match && is_short)
     }
 
     /// Runs the work on a blocking thread when its turn comes. A cancelled caller's permits are released only when
     /// the work is done.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> ServiceResult<T> {
-        let place = Arc::clone(&self.permits).try_acquire_owned();
-        let place = place.map_err(|_| ServiceError::Busy { seconds: RETRY_SECONDS })?;
-        let turn = Arc::clone(&self.running).acquire_owned().await;
-        let turn = turn.map_err(|error| ServiceError::Internal(error.to_string()))?;
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let permit = permit.map_err(|_| ServiceError::Busy { seconds: RETRY_SECONDS })?;
+        let running_permit = Arc::clone(&self.running).acquire_owned().await;
+        let running_permit = running_permit.map_err(|error| ServiceError::Internal(error.to_string()))?;
         let working = tokio::task::spawn_blocking(move || {
-            let done = work();
-            drop((place, turn));
-            done
+            let result = work();
+            drop((permit, running_permit));
+            result
         });
         working.await.map_err(|error| ServiceError::Internal(error.to_string()))
     }
@@ -114,8 +114,8 @@ mod tests {
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert_ne!(hash, hasher.hash("open sesame").await.unwrap(), "each has a salt of its own");
         assert!(hasher.verify("open sesame", Some(&hash)).await.unwrap());
-        let long = "a".repeat(MAX_BYTES + 1);
-        for wrong in ["", "open sesame ", "Open sesame", &long] {
+        let too_long = "a".repeat(MAX_BYTES + 1);
+        for wrong in ["", "open sesame ", "Open sesame", &too_long] {
             assert!(!hasher.verify(wrong, Some(&hash)).await.unwrap(), "{wrong:?}");
         }
         for none in [None, Some("$argon2id$"), Some(""), Some(DUMMY_HASH)] {

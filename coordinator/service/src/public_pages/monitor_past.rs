@@ -19,18 +19,18 @@ impl PublicPageService {
     pub(super) async fn monitor_pasts(
         &self,
         page: &Page,
-        shown: &[monitors::MonitorWithState],
-        stretch: ChartRange,
+        with_states: &[monitors::MonitorWithState],
+        chart_range: ChartRange,
         range: TimeRange,
     ) -> ServiceResult<Vec<MonitorHistory>> {
         let now = self.context.now();
         let Some(today) = day_of(now, page.timezone) else {
-            return Ok(vec![MonitorHistory::default(); shown.len()]);
+            return Ok(vec![MonitorHistory::default(); with_states.len()]);
         };
         let first = today.checked_sub_days(Days::new(HISTORY_DAYS as u64 - 1)).unwrap_or(today);
-        let monitors: Vec<Monitor> = shown.iter().map(|shown| shown.monitor.clone()).collect();
+        let monitors: Vec<Monitor> = with_states.iter().map(|monitor| monitor.monitor.clone()).collect();
         let mut seen = self.context.statistics.outcomes_by_day(page, &monitors, first..=today, now).await?.into_iter();
-        let mut charts = self.context.statistics.charts(page, &monitors, stretch).await?.into_iter();
+        let mut charts = self.context.statistics.charts(page, &monitors, chart_range).await?.into_iter();
         let spans = range.slices(now, page.timezone);
         let mut slices = if spans.is_empty() {
             Vec::new().into_iter()
@@ -43,18 +43,18 @@ impl PublicPageService {
             (date, bounds.map(|(from, to)| TimeSpan { from, to }))
         };
         let dates: Vec<(NaiveDate, Option<TimeSpan>)> = first.iter_days().take(HISTORY_DAYS).map(bounds).collect();
-        let timed = |shown: &&monitors::MonitorWithState| shown.monitor.check.kind().has_downtime();
-        let timed = shown.iter().filter(timed).map(|shown| (shown.monitor.id, shown.view.downtime.clone()));
+        let timed = |monitor: &&monitors::MonitorWithState| monitor.monitor.check.kind().has_downtime();
+        let timed = with_states.iter().filter(timed).map(|monitor| (monitor.monitor.id, monitor.view.downtime.clone()));
         let mut timed = self.history.downtime_histories(page, timed.collect(), first..=today).await?.into_iter();
-        let mut pasts = Vec::with_capacity(shown.len());
-        for shown in shown {
+        let mut pasts = Vec::with_capacity(with_states.len());
+        for monitor in with_states {
             let seen = seen.next().unwrap_or_default();
-            let timed = if shown.monitor.check.kind().has_downtime() { timed.next() } else { None };
+            let timed = if monitor.monitor.check.kind().has_downtime() { timed.next() } else { None };
             let of = MonitorLife {
                 downtime: timed.as_ref(),
-                created_at: shown.monitor.created_at,
+                created_at: monitor.monitor.created_at,
                 now,
-                pauses: &shown.view.pauses,
+                pauses: &monitor.view.pauses,
             };
             let day = |&(date, span): &(NaiveDate, Option<TimeSpan>)| {
                 let mut counts = OutcomeCounts::default();
@@ -101,13 +101,13 @@ struct MonitorLife<'a> {
 impl MonitorLife<'_> {
     /// Computes how much of a period was watched, and how much of that the monitor was down, from its counted rounds.
     /// Without times of checks, all of its life outside pauses counts as watched.
-    fn time(&self, span: TimeSpan, counts: OutcomeCounts, looked: Option<&WatchedHours>) -> MonitoredTime {
+    fn time(&self, span: TimeSpan, counts: OutcomeCounts, watched_hours: Option<&WatchedHours>) -> MonitoredTime {
         if let Some(timed) = self.downtime {
             return timed.time_in(span);
         }
         let window = TimeSpan { from: span.from.max(self.created_at), to: span.to.min(self.now) };
-        let watched = match looked {
-            Some(looked) => looked.watched_ms(window, self.pauses),
+        let watched = match watched_hours {
+            Some(watched_hours) => watched_hours.watched_ms(window, self.pauses),
             None => time_within(window, &[window], self.pauses),
         };
         MonitoredTime::of_rounds(watched, counts.tally())

@@ -62,9 +62,9 @@ pub async fn world() -> World {
 pub async fn world_over(store: Store) -> World {
     let clock = Clock::manual(START);
     let views = Views::default();
-    let (queries, asked) = mpsc::channel::<DriverQuery>(16);
+    let (queries, query_receiver) = mpsc::channel::<DriverQuery>(16);
     let judged = Views::default();
-    answer_queries(asked, Arc::clone(&views), Arc::clone(&judged));
+    answer_queries(query_receiver, Arc::clone(&views), Arc::clone(&judged));
     let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),
@@ -73,12 +73,12 @@ pub async fn world_over(store: Store) -> World {
         access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let mesh = FakeMesh::default();
-    let figures = Arc::new(mesh.clone());
+    let statistics = Arc::new(mesh.clone());
     let name_server = FakeNameServer::default();
     let service = Services::new(ServiceParts {
         queries,
         pings: beats(store.clone()),
-        statistics: figures,
+        statistics,
         txt_lookup: Arc::new(name_server.clone()),
         ..ServiceParts::disconnected(store, clock.clone(), settings)
     });
@@ -99,9 +99,9 @@ pub(crate) fn beats(store: Store) -> PingIntake {
         while let Some(arrival) = arrivals.recv().await {
             let Arrival::Ping(ping) = arrival else { continue };
             number += 1;
-            let said = parallax_core::heartbeat::StoredPing { number, ..ping.ping };
+            let stored = parallax_core::heartbeat::StoredPing { number, ..ping.ping };
             let mut batch = Batch::new();
-            batch.write(parallax_store::Op::PutPing(ping.heartbeat.monitor, Box::new(said)));
+            batch.write(parallax_store::Op::PutPing(ping.heartbeat.monitor, Box::new(stored)));
             store.commit(batch).await.unwrap();
             let _ = ping.on_durable.send(());
         }
@@ -135,8 +135,8 @@ impl World {
     /// Stores a page as given, including fields that no call can set yet.
     pub async fn put_page(&self, page: Page) {
         let mut batch = Batch::new();
-        let what = EventKind::PageEdited(EditKind::Changed);
-        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, kind: what });
+        let event = EventKind::PageEdited(EditKind::Changed);
+        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, kind: event });
         batch.write(page);
         self.service.context.store().commit(batch).await.unwrap();
     }
@@ -180,16 +180,16 @@ pub fn each_time<T>() -> IdempotentRequest<'static, T> {
 }
 
 /// A driver that returns the given views; once it is asked to process an edit, also those for after it.
-fn answer_queries(mut asked: mpsc::Receiver<DriverQuery>, views: Views, judged: Views) {
+fn answer_queries(mut queries: mpsc::Receiver<DriverQuery>, views: Views, judged: Views) {
     tokio::spawn(async move {
-        while let Some(query) = asked.recv().await {
+        while let Some(query) = queries.recv().await {
             let DriverQuery::Views(query) = query else { continue };
             let answer = {
-                let mut known = views.lock().unwrap();
+                let mut reported = views.lock().unwrap();
                 if query.after_event > 0 {
-                    known.append(&mut judged.lock().unwrap());
+                    reported.append(&mut judged.lock().unwrap());
                 }
-                query.monitors.iter().map(|id| known.get(id).cloned()).collect()
+                query.monitors.iter().map(|id| reported.get(id).cloned()).collect()
             };
             let _ = query.reply.send(answer);
         }

@@ -36,7 +36,7 @@ impl World {
         self.service.context.store().commit(batch).await.unwrap();
     }
 
-    fn kept(&self) -> usize {
+    fn closed_incidents(&self) -> usize {
         let reader = self.service.context.store().reader();
         let of = |page: &Page| reader.page_counts(page.id).unwrap().incidents;
         of(&self.shop) + of(&self.blog)
@@ -60,12 +60,12 @@ async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thi
     world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.closed(0..FREE - 1).await;
     world.opens(&caller).await.unwrap();
-    let refused = world.opens(&caller).await.unwrap_err();
-    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::IncidentsFull { plan: Plan::Free, limit: 1_000 }));
-    assert!(refused.to_string().contains("delete some"), "{refused}");
+    let refusal = world.opens(&caller).await.unwrap_err();
+    assert_eq!(refusal, ServiceError::PlanLimit(PlanLimitError::IncidentsFull { plan: Plan::Free, limit: 1_000 }));
+    assert!(refusal.to_string().contains("delete some"), "{refusal}");
     world.clock.set(world.service.now() + 30 * DAY);
     world.opens(&caller).await.unwrap();
-    assert_eq!((world.kept(), world.has(0), world.has(1)), (1_000, false, true), "the oldest was replaced");
+    assert_eq!((world.closed_incidents(), world.has(0), world.has(1)), (1_000, false, true), "the oldest was replaced");
 }
 
 #[tokio::test]
@@ -78,9 +78,9 @@ async fn a_smaller_plan_drops_no_incident_and_one_makes_room_for_one() {
     for _ in 0..3 {
         world.service.incidents.sweep_incidents().await.unwrap();
     }
-    assert_eq!(world.kept(), 1_300, "a plan change deletes nothing");
+    assert_eq!(world.closed_incidents(), 1_300, "a plan change deletes nothing");
     world.opens(&caller).await.unwrap();
-    assert_eq!((world.kept(), world.has(0), world.has(1)), (1_300, false, true), "one for one");
+    assert_eq!((world.closed_incidents(), world.has(0), world.has(1)), (1_300, false, true), "one for one");
 }
 
 #[tokio::test]
@@ -90,10 +90,10 @@ async fn what_opens_by_itself_beyond_the_bound_drops_as_many_as_have_come() {
     let sweep = async || world.service.incidents.sweep_incidents_to(50).await.unwrap();
     sweep().await;
     sweep().await;
-    assert_eq!(world.kept(), 60, "incidents from before the limit existed stay");
+    assert_eq!(world.closed_incidents(), 60, "incidents from before the limit existed stay");
     world.closed(60..67).await;
     sweep().await;
-    assert_eq!((world.kept(), world.has(6), world.has(7)), (60, false, true));
+    assert_eq!((world.closed_incidents(), world.has(6), world.has(7)), (60, false, true));
 }
 
 #[tokio::test]
@@ -115,10 +115,10 @@ async fn an_account_has_so_many_component_monitors() {
         },
         ..MonitorEdit::default()
     };
-    let made = world.service.monitors.create(&caller, world.shop.id, &component, &each_time()).await;
-    assert_eq!(made.unwrap_err(), ServiceError::PlanLimit(PlanLimitError::ComponentsFull { limit: 200 }));
-    let made = world.service.monitors.create(&caller, world.shop.id, &http("a.example"), &each_time()).await;
-    assert!(made.is_ok(), "others are counted separately");
+    let created = world.service.monitors.create(&caller, world.shop.id, &component, &each_time()).await;
+    assert_eq!(created.unwrap_err(), ServiceError::PlanLimit(PlanLimitError::ComponentsFull { limit: 200 }));
+    let created = world.service.monitors.create(&caller, world.shop.id, &http("a.example"), &each_time()).await;
+    assert!(created.is_ok(), "others are counted separately");
     world
         .service
         .context
@@ -162,7 +162,7 @@ async fn an_account_has_so_many_keys() {
     }
     world.service.context.store().commit(batch).await.unwrap();
     let new = |account| NewKey { account, name: "k".to_owned(), access: KeyAccess::Read, page: None };
-    let refused = world.service.keys.create(new(world.owner.id)).await.unwrap_err();
-    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::KeysFull));
+    let refusal = world.service.keys.create(new(world.owner.id)).await.unwrap_err();
+    assert_eq!(refusal, ServiceError::PlanLimit(PlanLimitError::KeysFull));
     assert!(world.service.keys.create(new(world.foreign.account)).await.is_ok());
 }

@@ -17,16 +17,16 @@ async fn a_change_is_answered_with_the_status_that_it_leads_to_and_so_is_its_rep
     world.views.lock().unwrap().insert(id, view(MonitorStatus::Up));
     world.judged.lock().unwrap().insert(id, view(MonitorStatus::Slow));
     let edit = MonitorEdit { slow_threshold_ms: PatchField::Value(5), ..MonitorEdit::default() };
-    let answer = |shown: &MonitorWithState| shown.view.status.name().as_bytes().to_vec();
-    let ticket = IdempotencyKey::new(caller.key.id, "once", &[b"PATCH"]);
+    let answer = |view: &MonitorWithState| view.view.status.name().as_bytes().to_vec();
+    let idempotency_key = IdempotencyKey::new(caller.key.id, "once", &[b"PATCH"]);
     let send = async || {
-        let once = IdempotentRequest::new(Some(ticket.clone()), &answer);
+        let once = IdempotentRequest::new(Some(idempotency_key.clone()), &answer);
         world.service.monitors.edit(&caller, world.shop.id, id, &edit, &once).await.unwrap()
     };
-    let RequestOutcome::Fresh(shown) = send().await else { panic!("it was not sent before") };
-    assert_eq!(shown.view.status, MonitorStatus::Slow);
-    let RequestOutcome::Replayed(again) = send().await else { panic!("it was sent before") };
-    assert_eq!(again, b"slow");
+    let RequestOutcome::Fresh(view) = send().await else { panic!("it was not sent before") };
+    assert_eq!(view.view.status, MonitorStatus::Slow);
+    let RequestOutcome::Replayed(repeated) = send().await else { panic!("it was sent before") };
+    assert_eq!(repeated, b"slow");
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn every_edit_that_monitors_are_judged_by_is_read_before_its_answer() {
     let put = || world.judged.lock().unwrap().insert(MonitorId::from_u128(1), view(MonitorStatus::Up));
     let is_read = || world.judged.lock().unwrap().is_empty();
     put();
-    let made = world.make(&caller, "Cart").await.unwrap().monitor.id;
+    let created = world.make(&caller, "Cart").await.unwrap().monitor.id;
     assert!(is_read(), "a new monitor");
     put();
     let regions = PatchField::Value(vec!["asia".to_owned()]);
@@ -59,6 +59,6 @@ async fn every_edit_that_monitors_are_judged_by_is_read_before_its_answer() {
     service.accounts.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
     assert!(is_read(), "the plan");
     put();
-    service.monitors.delete(&caller, page, made, false, &each_time()).await.unwrap();
+    service.monitors.delete(&caller, page, created, false, &each_time()).await.unwrap();
     assert!(is_read(), "a monitor that is gone");
 }

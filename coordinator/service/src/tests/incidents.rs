@@ -38,12 +38,14 @@ async fn open(world: &World, caller: &Caller, edit: IncidentEdit) -> IncidentId 
     now(opened.unwrap()).incident.id
 }
 
-async fn told(world: &World) -> Vec<(IncidentChange, bool, bool)> {
-    let told = |what: &EventKind| match what {
-        EventKind::Incident(told) => Some((told.change, told.update.is_some(), told.notify)),
+async fn incident_events(world: &World) -> Vec<(IncidentChange, bool, bool)> {
+    let incident_events = |kind: &EventKind| match kind {
+        EventKind::Incident(incident_events) => {
+            Some((incident_events.change, incident_events.update.is_some(), incident_events.notify))
+        }
         _ => None,
     };
-    events(world).await.iter().filter_map(told).collect()
+    events(world).await.iter().filter_map(incident_events).collect()
 }
 
 #[tokio::test]
@@ -52,8 +54,8 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
     let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, world.shop.id);
     let id = open(&world, &caller, titled()).await;
-    let quiet = IncidentEdit { notify: PatchField::Value(false), ..titled() };
-    open(&world, &caller, quiet).await;
+    let silent_edit = IncidentEdit { notify: PatchField::Value(false), ..titled() };
+    open(&world, &caller, silent_edit).await;
     let past = IncidentEdit { resolved_at: value(&service.now().to_string()), ..titled() };
     open(&world, &caller, past).await;
     for (status, notify) in [("identified", true), ("resolved", false)] {
@@ -67,7 +69,7 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
     service.incidents.edit(&caller, page, id, &edit, &each_time()).await.unwrap();
     service.incidents.delete(&caller, page, id, &each_time()).await.unwrap();
     assert_eq!(
-        told(&world).await,
+        incident_events(&world).await,
         [
             (IncidentChange::Opened, true, true),
             (IncidentChange::Opened, true, false),
@@ -89,17 +91,17 @@ async fn fifty_updates_at_once_are_all_there_in_the_end() {
         let (world, caller) = (Arc::clone(&world), caller.clone());
         tokio::spawn(async move {
             let post = UpdatePost { message: value(&number.to_string()), ..UpdatePost::default() };
-            let posted = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
-            let _: ShownIncident = now(posted.unwrap());
+            let outcome = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
+            let _: ShownIncident = now(outcome.unwrap());
         })
     });
     for post in posts.collect::<Vec<_>>() {
         post.await.unwrap();
     }
-    let shown = world.service.incidents.get(&caller, world.shop.id, id).await.unwrap();
-    let bodies: BTreeSet<&str> = shown.incident.updates.iter().map(|update| update.body.as_str()).collect();
-    assert_eq!((shown.incident.updates.len(), bodies.len()), (51, 51));
-    assert!(shown.incident.updates.windows(2).all(|pair| pair[0].created_at <= pair[1].created_at));
+    let view = world.service.incidents.get(&caller, world.shop.id, id).await.unwrap();
+    let bodies: BTreeSet<&str> = view.incident.updates.iter().map(|update| update.body.as_str()).collect();
+    assert_eq!((view.incident.updates.len(), bodies.len()), (51, 51));
+    assert!(view.incident.updates.windows(2).all(|pair| pair[0].created_at <= pair[1].created_at));
 }
 
 #[tokio::test]
@@ -119,8 +121,8 @@ async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_v
     let early = service.incidents.deletion(page, id).unwrap();
     let post = UpdatePost { message: value("Still to come"), ..UpdatePost::default() };
     service.incidents.post_update(&caller, page.id, id, &post, &each_time()).await.unwrap();
-    let refused = service.context.store().commit(early).await;
-    assert!(matches!(refused, Err(StoreError::Conflict(Expect::Incident(..)))), "{refused:?}");
+    let refusal = service.context.store().commit(early).await;
+    assert!(matches!(refusal, Err(StoreError::Conflict(Expect::Incident(..)))), "{refusal:?}");
     let last = service.context.store().reader().incident(id).unwrap().unwrap().revision;
     service.incidents.delete(&caller, page.id, id, &each_time()).await.unwrap();
     let admitted = service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
@@ -185,8 +187,8 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
 /// The same, with announced outages of those monitors.
 async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<MonitorId>, IncidentId) {
     let (world, caller, ids, id) = automatic(title).await;
-    let told = || AnnouncedOutage { since: START, reason: None, down_from: None, incident: Some(id) };
-    let down = down.iter().map(|at| (ids[*at], told())).collect();
+    let incident_events = || AnnouncedOutage { since: START, reason: None, down_from: None, incident: Some(id) };
+    let down = down.iter().map(|at| (ids[*at], incident_events())).collect();
     let mut batch = Batch::new();
     batch.write(Op::PutAnnouncedOutages(
         world.shop.id,
@@ -203,8 +205,8 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
     let pause = |notify| MonitorEdit { paused: PatchField::Value(true), notify, ..MonitorEdit::default() };
     let last = async |world: &World, id: IncidentId| {
         let incident = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
-        let said = incident.updates.last().unwrap().body.clone();
-        (incident.title.clone(), incident.is_open(), said)
+        let body = incident.updates.last().unwrap().body.clone();
+        (incident.title.clone(), incident.is_open(), body)
     };
     let (world, caller, ids, id) = with_outages(TITLE, &[0, 1]).await;
     let (service, page) = (&world.service, world.shop.id);
@@ -216,22 +218,22 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
     let (title, is_open, _) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other are down", true), "another one is still down");
     service.monitors.edit(&caller, page, ids[1], &pause(PatchField::Absent), &each_time()).await.unwrap();
-    let (title, is_open, said) = last(&world, id).await;
+    let (title, is_open, body) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other were down", false));
-    assert_eq!(said, "Store is no longer monitored.");
-    assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, false)));
+    assert_eq!(body, "Store is no longer monitored.");
+    assert_eq!(incident_events(&world).await.last(), Some(&(IncidentChange::Resolved, true, false)));
     for notify in [false, true] {
         let (world, caller, ids, id) = with_outages(TITLE, &[2]).await;
         let deleted = world.service.monitors.delete(&caller, world.shop.id, ids[2], notify, &each_time()).await;
         deleted.unwrap();
-        let (title, is_open, said) = last(&world, id).await;
+        let (title, is_open, body) = last(&world, id).await;
         assert_eq!((title.as_str(), is_open), ("API and 2 others were down", false));
-        assert_eq!(said, "Mail is no longer monitored.");
-        assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
+        assert_eq!(body, "Mail is no longer monitored.");
+        assert_eq!(incident_events(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
         let (world, caller, ids, _) = with_outages(TITLE, &[0]).await;
         let pause = pause(PatchField::Value(notify));
         world.service.monitors.edit(&caller, world.shop.id, ids[0], &pause, &each_time()).await.unwrap();
-        assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
+        assert_eq!(incident_events(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
     }
     let (world, caller, ids, id) = with_outages("A cable is cut", &[0, 1]).await;
     world.service.monitors.delete(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
@@ -242,7 +244,7 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
 async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
     let paused =
         |name: &str| MonitorEdit { name: value(name), paused: PatchField::Value(true), ..MonitorEdit::default() };
-    for (title, down, at, expected, said) in [
+    for (title, down, at, expected, body) in [
         ("API and 2 others are down", vec![0], 0, "Core and 2 others were down", Some("Core")),
         ("API and 2 others are down", vec![2], 2, "API and 2 others were down", Some("Core")),
         // Another one is still down.
@@ -254,8 +256,8 @@ async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
         let edit = paused("Core");
         world.service.monitors.edit(&caller, world.shop.id, ids[at], &edit, &each_time()).await.unwrap();
         let incident = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
-        assert_eq!((incident.title.as_str(), incident.is_open()), (expected, said.is_none()), "{down:?} {at}");
-        if let Some(name) = said {
+        assert_eq!((incident.title.as_str(), incident.is_open()), (expected, body.is_none()), "{down:?} {at}");
+        if let Some(name) = body {
             let last = &incident.updates.last().unwrap().body;
             assert_eq!(*last, format!("{name} is no longer monitored."));
         }
@@ -287,7 +289,7 @@ async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
     world.change_incident(id, |incident| incident.has_begun = true).await;
     let edit = IncidentEdit { ends_at: at(-10), ..IncidentEdit::default() };
     world.service.incidents.edit(&caller, world.shop.id, id, &edit, &each_time()).await.unwrap();
-    assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Completed, false, true)));
+    assert_eq!(incident_events(&world).await.last(), Some(&(IncidentChange::Completed, false, true)));
 }
 
 #[tokio::test]
@@ -299,8 +301,8 @@ async fn who_resolves_an_incident_that_opened_by_itself_leaves_its_title_to_us()
     ] {
         let (world, caller, _, id) = automatic(title).await;
         let post = UpdatePost { status: value(status), message: value("x"), ..UpdatePost::default() };
-        let posted = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
-        let posted = now(posted.unwrap()).incident;
-        assert_eq!((posted.title.as_str(), posted.automatic), (expected, false), "{title} {status}");
+        let outcome = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
+        let outcome = now(outcome.unwrap()).incident;
+        assert_eq!((outcome.title.as_str(), outcome.automatic), (expected, false), "{title} {status}");
     }
 }
