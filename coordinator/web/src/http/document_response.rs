@@ -44,10 +44,10 @@ pub(super) fn document(page: &AuthorizedPage, document: &CompressedDocument, hea
 pub(super) fn html_response(
     base_url: &str,
     page: &AuthorizedPage,
-    drawn: &CompressedDocument,
+    rendered: &CompressedDocument,
     headers: &HeaderMap,
 ) -> HttpResponse {
-    with_links(base_url, page, vary_on_accept(page, document(page, drawn, headers)))
+    with_links(base_url, page, vary_on_accept(page, document(page, rendered, headers)))
 }
 
 /// Adds links to the machine-readable views (RFC 8288; `status` and `service-desc`: RFC 8631; `api-catalog`: RFC

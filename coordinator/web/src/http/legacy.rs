@@ -147,17 +147,17 @@ impl Formatter for DualNameFormatter<'_> {
     }
 
     fn write_string_fragment<W: Write + ?Sized>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
-        if let Some(pieces) = &mut self.key_fragments {
-            let is_whole = *pieces == 0;
-            *pieces += 1;
+        if let Some(fragments) = &mut self.key_fragments {
+            let is_whole = *fragments == 0;
+            *fragments += 1;
             self.pending_name = FIELD_NAMES.iter().find(|(new, _)| is_whole && *new == text).map(|(_, old)| *old);
         }
         writer.write_all(text.as_bytes())
     }
 
     fn write_char_escape<W: Write + ?Sized>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
-        if let Some(pieces) = &mut self.key_fragments {
-            *pieces += 1;
+        if let Some(fragments) = &mut self.key_fragments {
+            *fragments += 1;
             self.pending_name = None;
         }
         CompactFormatter.write_char_escape(writer, escape)
@@ -263,9 +263,9 @@ mod tests {
     #[test]
     fn old_names_are_dropped_where_the_new_ones_stand() {
         let answer = json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "name": "checkpoint" });
-        let mut found = both(&answer);
-        drop_old_names(&mut found);
-        assert_eq!(found, answer);
+        let mut object = both(&answer);
+        drop_old_names(&mut object);
+        assert_eq!(object, answer);
     }
 
     #[test]

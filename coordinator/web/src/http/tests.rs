@@ -72,7 +72,7 @@ impl TestClient {
         let write = reveal(world.key(KeyAccess::Write, None).await);
         let read = reveal(world.key(KeyAccess::Read, None).await);
         let bound = reveal(world.key(KeyAccess::Write, Some(&world.blog)).await);
-        let alien = reveal(world.stranger_key().await);
+        let foreign_key = reveal(world.stranger_key().await);
         let revoked = reveal(world.revoked_key().await);
         let context = Arc::new(HttpContext::new(world.service.clone(), 120));
         Self {
@@ -82,7 +82,7 @@ impl TestClient {
             write_key: write,
             read_key: read,
             page_key: bound,
-            foreign_key: alien,
+            foreign_key,
             revoked_key: revoked,
             peer: "192.0.2.1",
         }
@@ -143,14 +143,14 @@ impl TestClient {
     }
 
     pub(super) async fn create_monitor(&self, body: Value) -> Value {
-        let made = self.call(&self.write_key, "POST", &self.shop_path("/monitors"), body).await;
-        assert_eq!(made.status, 201, "{made:?}");
-        made.body["monitor"].clone()
+        let created = self.call(&self.write_key, "POST", &self.shop_path("/monitors"), body).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        created.body["monitor"].clone()
     }
 }
 
-fn code(answered: &TestResponse) -> &str {
-    answered.body["error"]["code"].as_str().unwrap_or_default()
+fn code(response: &TestResponse) -> &str {
+    response.body["error"]["code"].as_str().unwrap_or_default()
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn an_address_that_is_no_route_is_called_so() {
     const SLASH: &str = "no route matches this path: it has an extra slash, try /api/v1/me";
     const BELOW: &str = "no route matches this path: API paths begin with /api/v1, try /api/v1/me";
     const HIDDEN: &str = "not found, or not public: programs read a protected page at its `privateFeedUrl`";
-    for (path, words) in [
+    for (path, message) in [
         ("/api/v1/nothing", NOTHING),
         ("/nothing", NOTHING),
         ("/p/none/nothing", NOTHING),
@@ -183,9 +183,9 @@ async fn an_address_that_is_no_route_is_called_so() {
         ("/api/v1/api/v1/me", "no route matches this path: it contains /api/v1 twice, try /api/v1/me"),
         ("/API/V1/me", "no route matches this path: paths are lowercase"),
     ] {
-        let answered = client.get(path).await;
-        let error = (answered.status, code(&answered), &answered.body["error"]["message"]);
-        assert_eq!(error, (404, "not_found", &json!(words)), "{path}");
+        let response = client.get(path).await;
+        let error = (response.status, code(&response), &response.body["error"]["message"]);
+        assert_eq!(error, (404, "not_found", &json!(message)), "{path}");
     }
 }
 
@@ -194,7 +194,7 @@ async fn an_invalid_id_is_explained_without_revealing_other_pages() {
     let client = TestClient::new().await;
     let shop = client.world.shop.id.to_string();
     let begins = "the id of a page begins with pg_; GET /api/v1/pages lists them";
-    for (path, words) in [
+    for (path, message) in [
         ("/pages/shop".to_owned(), format!("shop is the slug of a page: its id is {shop}")),
         // The page of another account, and an unknown slug.
         ("/pages/other".to_owned(), begins.to_owned()),
@@ -215,9 +215,9 @@ async fn an_invalid_id_is_explained_without_revealing_other_pages() {
         ),
         ("/pages/pg_0000000000000000000000000a".to_owned(), "not found, or not accessible with this key".to_owned()),
     ] {
-        let answered = client.get(&format!("/api/v1{path}")).await;
-        let error = (answered.status, code(&answered), &answered.body["error"]["message"]);
-        assert_eq!(error, (404, "not_found", &json!(words)), "{path}");
+        let response = client.get(&format!("/api/v1{path}")).await;
+        let error = (response.status, code(&response), &response.body["error"]["message"]);
+        assert_eq!(error, (404, "not_found", &json!(message)), "{path}");
     }
     let bound = client.call(&client.page_key, "GET", "/api/v1/pages/shop", Value::Null).await;
     assert_eq!(bound.body["error"]["message"], begins, "a key of another page gets no hint");
@@ -227,7 +227,7 @@ async fn an_invalid_id_is_explained_without_revealing_other_pages() {
 async fn a_refused_key_gets_the_reason() {
     let client = TestClient::new().await;
     let cut = client.write_key.get(..40).unwrap().to_owned();
-    for (headers, words) in [
+    for (headers, message) in [
         (vec![], "no API key: send the header `Authorization: Bearer plx_…`".to_owned()),
         (
             vec![("authorization", client.write_key.clone())],
@@ -245,10 +245,10 @@ async fn a_refused_key_gets_the_reason() {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         for path in ["/api/v1/me", "/api/v1/nothing", "/api/v1/mcp"] {
             let method = if path.ends_with("mcp") { "POST" } else { "GET" };
-            let refused = client.send(method, path, &headers, "").await;
-            let error = (refused.status, code(&refused), &refused.body["error"]["message"]);
-            assert_eq!(error, (401, "unauthenticated", &json!(words)), "{path}");
-            assert_eq!(refused.headers["www-authenticate"], "Bearer");
+            let rejection = client.send(method, path, &headers, "").await;
+            let error = (rejection.status, code(&rejection), &rejection.body["error"]["message"]);
+            assert_eq!(error, (401, "unauthenticated", &json!(message)), "{path}");
+            assert_eq!(rejection.headers["www-authenticate"], "Bearer");
         }
     }
 }
@@ -267,12 +267,12 @@ async fn refusals_come_in_their_order() {
         (&json_headers[..], r#"{"url": "a.example", "url": "b.example"}"#),
         (&json_headers[..1], r#"{"url": "a.example"}"#),
     ] {
-        let refused = client.send("POST", &client.shop_path("/monitors"), headers, body).await;
-        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{body}");
+        let rejection = client.send("POST", &client.shop_path("/monitors"), headers, body).await;
+        assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"), "{body}");
     }
     let large = format!("{{\"name\": \"{}\"}}", "a".repeat(256 * 1024));
-    let refused = client.send("POST", &client.shop_path("/monitors"), &json_headers, &large).await;
-    assert_eq!(refused.body["error"]["message"], "the body must be at most 256 KiB");
+    let rejection = client.send("POST", &client.shop_path("/monitors"), &json_headers, &large).await;
+    assert_eq!(rejection.body["error"]["message"], "the body must be at most 256 KiB");
 }
 
 #[tokio::test]
@@ -284,28 +284,28 @@ async fn a_known_route_with_another_method_says_what_is_allowed() {
         ("/p/shop/subscribe", "GET, HEAD, POST"),
         ("/p/shop/history", "GET, HEAD"),
     ] {
-        let refused = client.call(&client.write_key, "OPTIONS", path, Value::Null).await;
-        assert_eq!(refused.body["error"]["message"], format!("this route accepts {allowed}"), "{path}");
-        assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
+        let rejection = client.call(&client.write_key, "OPTIONS", path, Value::Null).await;
+        assert_eq!(rejection.body["error"]["message"], format!("this route accepts {allowed}"), "{path}");
+        assert_eq!((rejection.status, rejection.headers["allow"].to_str().unwrap()), (405, allowed));
     }
 }
 
 #[tokio::test]
 async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
     let client = TestClient::new().await;
-    for left in (0..120).rev() {
+    for remaining in (0..120).rev() {
         // Failed requests count too.
-        let path = if left % 2 == 0 { "/api/v1/me" } else { "/api/v1/nothing" };
-        let answered = client.get(path).await;
-        assert_ne!(answered.status, 429);
-        assert_eq!(answered.headers["ratelimit-limit"], "120");
-        assert_eq!(answered.headers["ratelimit-remaining"], left.to_string());
+        let path = if remaining % 2 == 0 { "/api/v1/me" } else { "/api/v1/nothing" };
+        let response = client.get(path).await;
+        assert_ne!(response.status, 429);
+        assert_eq!(response.headers["ratelimit-limit"], "120");
+        assert_eq!(response.headers["ratelimit-remaining"], remaining.to_string());
     }
     client.world.clock.set(client.world.service.now() + 20_000);
-    let refused = client.get("/api/v1/me").await;
-    assert_eq!((refused.status, code(&refused)), (429, "rate_limited"));
+    let rejection = client.get("/api/v1/me").await;
+    assert_eq!((rejection.status, code(&rejection)), (429, "rate_limited"));
     assert_eq!(
-        (&refused.headers["retry-after"], &refused.headers["ratelimit-reset"]),
+        (&rejection.headers["retry-after"], &rejection.headers["ratelimit-reset"]),
         (&"40".parse().unwrap(), &"40".parse().unwrap())
     );
     // Another key has its own limit, and the next minute starts a new window.
@@ -320,8 +320,8 @@ async fn guesses_from_one_address_end_but_a_good_key_goes_on() {
     for _ in 0..600 {
         assert_eq!(client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await.status, 401);
     }
-    let refused = client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await;
-    assert_eq!((refused.status, refused.headers.contains_key("retry-after")), (429, true));
+    let rejection = client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await;
+    assert_eq!((rejection.status, rejection.headers.contains_key("retry-after")), (429, true));
     assert_eq!(client.get("/api/v1/me").await.status, 200);
 }
 
@@ -340,8 +340,8 @@ async fn me_is_the_key() {
 #[tokio::test]
 async fn pages_are_listed_oldest_first_within_reach() {
     let client = TestClient::new().await;
-    let slugs = |answered: TestResponse| -> Vec<Value> {
-        answered.body["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()).collect()
+    let slugs = |response: TestResponse| -> Vec<Value> {
+        response.body["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()).collect()
     };
     assert_eq!(slugs(client.get("/api/v1/pages").await), ["shop", "journal"]);
     let bound = client.call(&client.page_key, "GET", "/api/v1/pages", Value::Null).await;
@@ -373,10 +373,10 @@ async fn a_page_shows_every_field_and_takes_edits() {
     assert_eq!((&page["uptimeTarget"], &page["timezone"]), (&json!(99.9), &json!("Europe/Berlin")));
     assert_eq!(page["uptimeRegions"], json!(["europe", "africa"]));
     assert_eq!(client.get(&client.shop_path("")).await.body["page"], *page);
-    let wrong = json!({ "name": "", "uptimeTarget": "high", "timezone": null, "showDeploys": 1 });
-    let refused = client.call(&client.write_key, "PATCH", &client.shop_path(""), wrong).await;
-    assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
-    let fields: Vec<_> = refused.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
+    let invalid = json!({ "name": "", "uptimeTarget": "high", "timezone": null, "showDeploys": 1 });
+    let rejection = client.call(&client.write_key, "PATCH", &client.shop_path(""), invalid).await;
+    assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"));
+    let fields: Vec<_> = rejection.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
     assert_eq!(fields, ["name", "uptimeTarget", "timezone", "showDeploys"]);
     assert_eq!(client.get(&client.shop_path("")).await.body["page"], *page, "nothing was changed");
 }

@@ -106,8 +106,8 @@ pub(super) fn unsupported(requested: &str) -> RpcError {
     }
 }
 
-fn mismatch(words: &str) -> RpcError {
-    RpcError::new(HEADER_MISMATCH, words)
+fn mismatch(message: &str) -> RpcError {
+    RpcError::new(HEADER_MISMATCH, message)
 }
 
 fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
@@ -158,20 +158,23 @@ mod tests {
             (Some("2099-01-01"), Some("2099-01-01"), Err(UNSUPPORTED_VERSION)),
             (Some("2099-01-01"), None, Err(UNSUPPORTED_VERSION)),
         ] {
-            let sent = headers(&header.map(|value| ("mcp-protocol-version", value)).into_iter().collect::<Vec<_>>());
-            let found = protocol_era(&sent, &params(named)).map_err(|fault| fault.code);
-            assert_eq!(found, expected, "{header:?} {named:?}");
+            let header_map =
+                headers(&header.map(|value| ("mcp-protocol-version", value)).into_iter().collect::<Vec<_>>());
+            let era = protocol_era(&header_map, &params(named)).map_err(|fault| fault.code);
+            assert_eq!(era, expected, "{header:?} {named:?}");
         }
     }
 
     #[test]
     fn headers_of_a_modern_request_must_say_what_it_says() {
         let both = |method, name| headers(&[("mcp-method", method), ("mcp-name", name)]);
-        let sent = params(Some(MODERN_VERSION));
-        assert!(check_headers(&both("tools/call", "list_monitors"), "tools/call", &sent).is_ok());
-        assert!(check_headers(&both("tools/call", "=?base64?bGlzdF9tb25pdG9ycw==?="), "tools/call", &sent).is_ok());
-        assert!(check_headers(&headers(&[("mcp-method", "tools/list")]), "tools/list", &sent).is_ok());
-        for (bad, method) in [
+        let params_map = params(Some(MODERN_VERSION));
+        assert!(check_headers(&both("tools/call", "list_monitors"), "tools/call", &params_map).is_ok());
+        assert!(
+            check_headers(&both("tools/call", "=?base64?bGlzdF9tb25pdG9ycw==?="), "tools/call", &params_map).is_ok()
+        );
+        assert!(check_headers(&headers(&[("mcp-method", "tools/list")]), "tools/list", &params_map).is_ok());
+        for (invalid, method) in [
             (both("tools/list", "list_monitors"), "tools/call"),
             (both("tools/call", "other"), "tools/call"),
             (both("tools/call", "=?base64?!?="), "tools/call"),
@@ -179,7 +182,7 @@ mod tests {
             (headers(&[]), "tools/list"),
             (headers(&[("mcp-method", "a"), ("mcp-method", "tools/list")]), "tools/list"),
         ] {
-            assert_eq!(check_headers(&bad, method, &sent).unwrap_err().code, HEADER_MISMATCH);
+            assert_eq!(check_headers(&invalid, method, &params_map).unwrap_err().code, HEADER_MISMATCH);
         }
         let bare = json!({ "_meta": {} }).as_object().cloned().unwrap();
         let list = headers(&[("mcp-method", "tools/list")]);

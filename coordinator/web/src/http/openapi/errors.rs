@@ -33,9 +33,9 @@ pub(super) fn error_responses(operation: &ApiOperation) -> Vec<(&'static str, &'
 
 /// Returns the shared responses.
 pub(super) fn responses() -> Value {
-    let refusal = |about: &str, code: &str, message: &str| {
+    let refusal = |summary: &str, code: &str, message: &str| {
         json!({
-            "description": about,
+            "description": summary,
             "headers": rate_limit_headers(),
             "content": { "application/json": {
                 "schema": { "$ref": "#/components/schemas/ApiError" },
@@ -46,7 +46,7 @@ pub(super) fn responses() -> Value {
     let both = |first: (&str, &str, &str), second: (&str, &str, &str)| {
         let mut response = refusal(first.0, first.1, first.2);
         response["description"] = json!(format!("{} {}", first.0, second.0));
-        let one = |(about, code, message): (&str, &str, &str)| json!({ "summary": about, "value": error_body(code, message) });
+        let one = |(summary, code, message): (&str, &str, &str)| json!({ "summary": summary, "value": error_body(code, message) });
         let examples = json!({ (first.1): one(first), (second.1): one(second) });
         response["content"]["application/json"] =
             json!({ "schema": { "$ref": "#/components/schemas/ApiError" }, "examples": examples });
@@ -122,8 +122,8 @@ pub(super) fn rate_limit_headers() -> Value {
 
 /// Returns the shared headers.
 pub(super) fn headers() -> Value {
-    let number = |about: &str, example: u32| json!({ "description": about, "schema": { "type": "integer", "minimum": 0 }, "example": example });
-    let text = |about: &str, example: &str| json!({ "description": about, "schema": { "type": "string" }, "example": example });
+    let number = |summary: &str, example: u32| json!({ "description": summary, "schema": { "type": "integer", "minimum": 0 }, "example": example });
+    let text = |summary: &str, example: &str| json!({ "description": summary, "schema": { "type": "string" }, "example": example });
     json!({
         "RateLimit-Limit": number("Requests the key may make per minute.", 120),
         "RateLimit-Remaining": number("Requests left in the current minute.", 117),

@@ -78,8 +78,8 @@ mod tests {
     use super::*;
 
     fn seen(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
-        let pair = |(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
-        let headers: HeaderMap = headers.iter().map(pair).collect();
+        let header = |(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
+        let headers: HeaderMap = headers.iter().map(header).collect();
         client_ip(Some(PeerAddress(peer.parse().unwrap())), &headers).map(|visitor| visitor.address.to_string())
     }
 
@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn a_v6_network_counts_as_one() {
-        let place = |text: &str| address_key(text.parse().unwrap());
-        assert_eq!(place("2001:db8::1"), place("2001:db8::ffff:1"));
-        assert_ne!(place("2001:db8:0:1::1"), place("2001:db8::1"));
-        assert_eq!(place("::ffff:192.0.2.1"), place("192.0.2.1"));
-        assert_ne!(place("192.0.2.2"), place("192.0.2.1"));
+        let key_of = |text: &str| address_key(text.parse().unwrap());
+        assert_eq!(key_of("2001:db8::1"), key_of("2001:db8::ffff:1"));
+        assert_ne!(key_of("2001:db8:0:1::1"), key_of("2001:db8::1"));
+        assert_eq!(key_of("::ffff:192.0.2.1"), key_of("192.0.2.1"));
+        assert_ne!(key_of("192.0.2.2"), key_of("192.0.2.1"));
         let network = |text: &str| network_key(text.parse().unwrap());
         assert_eq!(network("2001:db8:0:ffff::1"), network("2001:db8::1"));
         assert_ne!(network("2001:db8:1::1"), network("2001:db8::1"));

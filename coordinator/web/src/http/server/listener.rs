@@ -68,12 +68,12 @@ mod tests {
         let mut reader = socket.connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut stream, _) = listener.accept().await.unwrap();
         assert!(stream.nodelay().unwrap());
-        let mut taken = 0;
+        let mut sent = 0;
         while let Ok(count) = stream.try_write(&[7; 4096]) {
-            taken += count;
+            sent += count;
         }
-        assert!(taken <= 64 << 10, "{taken} bytes wait to be sent");
-        let rest = vec![7; LENGTH - taken];
+        assert!(sent <= 64 << 10, "{sent} bytes wait to be sent");
+        let rest = vec![7; LENGTH - sent];
         let mut got = vec![0; LENGTH];
         let (written, read) = tokio::join!(stream.write_all(&rest), reader.read_exact(&mut got));
         written.unwrap();

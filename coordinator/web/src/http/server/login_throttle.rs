@@ -69,26 +69,26 @@ impl LoginThrottle {
         let is_fresh = match address {
             None => false,
             Some(address) => {
-                let own = self.addresses.peek(address_key(address), now);
+                let address_usage = self.addresses.peek(address_key(address), now);
                 let of_network = self.networks.peek(network_key(address), now);
-                if let Some(found) = [own, of_network].into_iter().find(|found| !found.allowed) {
-                    return Err(found.reset_seconds);
+                if let Some(outcome) = [address_usage, of_network].into_iter().find(|outcome| !outcome.allowed) {
+                    return Err(outcome.reset_seconds);
                 }
-                own.remaining == own.limit && of_network.remaining == of_network.limit
+                address_usage.remaining == address_usage.limit && of_network.remaining == of_network.limit
             }
         };
         if !of_page.allowed && !is_fresh {
             return Err(of_page.reset_seconds);
         }
         if is_forwarded {
-            self.forwarded.admit_many(page, 1, now).map_err(|found| found.reset_seconds)?;
+            self.forwarded.admit_many(page, 1, now).map_err(|outcome| outcome.reset_seconds)?;
         }
         if let Some(address) = address {
-            for found in [
+            for outcome in [
                 self.addresses.admit_many(address_key(address), 1, now),
                 self.networks.admit_many(network_key(address), 1, now),
             ] {
-                found.map_err(|found| found.reset_seconds)?;
+                outcome.map_err(|outcome| outcome.reset_seconds)?;
             }
         }
         // A client without failed attempts may exceed the limit of the page; the attempt is counted and allowed.
@@ -139,13 +139,13 @@ mod tests {
 
     #[test]
     fn a_network_has_forty_whatever_page_they_are_for() {
-        for (place, other) in [("2001:db8:0:{}::1", "2001:db8:1::1"), ("192.0.2.{}", "192.0.3.1")] {
+        for (addresses, other) in [("2001:db8:0:{}::1", "2001:db8:1::1"), ("192.0.2.{}", "192.0.3.1")] {
             let tries = LoginThrottle::new();
             for n in 0..MAX_PER_NETWORK {
-                tries.begin(peer(&place.replace("{}", &n.to_string())), u128::from(n), NOW).map(drop).unwrap();
+                tries.begin(peer(&addresses.replace("{}", &n.to_string())), u128::from(n), NOW).map(drop).unwrap();
             }
-            let more = peer(&place.replace("{}", "99"));
-            assert_eq!(tries.begin(more, 99, NOW).map(drop), Err(60), "{place}");
+            let another = peer(&addresses.replace("{}", "99"));
+            assert_eq!(tries.begin(another, 99, NOW).map(drop), Err(60), "{addresses}");
             tries.begin(peer(other), 99, NOW).map(drop).unwrap();
         }
     }
@@ -153,14 +153,18 @@ mod tests {
     #[test]
     fn a_page_has_sixty_of_those_who_were_wrong_and_locks_out_nobody_else() {
         let tries = LoginThrottle::new();
-        let stranger = |n: u32| peer(&format!("198.51.{n}.1"));
+        let other_visitor = |n: u32| peer(&format!("198.51.{n}.1"));
         for n in 0..MAX_PER_PAGE {
-            tries.begin(stranger(n), 1, NOW).map(drop).unwrap();
+            tries.begin(other_visitor(n), 1, NOW).map(drop).unwrap();
         }
-        assert_eq!(tries.begin(stranger(0), 1, NOW).map(drop), Err(60));
-        tries.begin(stranger(0), 2, NOW).map(drop).unwrap();
-        tries.begin(stranger(100), 1, NOW).map(drop).unwrap();
-        assert_eq!(tries.begin(stranger(100), 1, NOW).map(drop), Err(60), "an address that failed before is limited");
+        assert_eq!(tries.begin(other_visitor(0), 1, NOW).map(drop), Err(60));
+        tries.begin(other_visitor(0), 2, NOW).map(drop).unwrap();
+        tries.begin(other_visitor(100), 1, NOW).map(drop).unwrap();
+        assert_eq!(
+            tries.begin(other_visitor(100), 1, NOW).map(drop),
+            Err(60),
+            "an address that failed before is limited"
+        );
         assert_eq!(
             tries.begin(None, 1, NOW).map(drop),
             Err(60),

@@ -59,7 +59,7 @@ pub(in crate::http) struct ResponseMemory {
 #[derive(Debug)]
 struct MemoryPool {
     usage: Mutex<PoolUsage>,
-    freed: Notify,
+    released: Notify,
     waiting: Semaphore,
 }
 
@@ -98,7 +98,7 @@ struct CountedBody {
 
 impl Default for MemoryPool {
     fn default() -> Self {
-        Self { usage: Mutex::default(), freed: Notify::new(), waiting: Semaphore::new(MAX_WAITERS) }
+        Self { usage: Mutex::default(), released: Notify::new(), waiting: Semaphore::new(MAX_WAITERS) }
     }
 }
 
@@ -114,11 +114,11 @@ impl ResponseMemory {
     pub(in crate::http) fn reserve(&self, reader: ResponseOwner) -> Result<RequestReservation, ApiError> {
         let pool = self.pool(reader);
         let mut sums = pool.lock();
-        let own = sums.owners.entry(reader).or_default();
-        if own.bytes + own.reservations * RESERVED_BYTES >= MAX_OWNER_BYTES {
+        let usage = sums.owners.entry(reader).or_default();
+        if usage.bytes + usage.reservations * RESERVED_BYTES >= MAX_OWNER_BYTES {
             return Err(ApiError::Overloaded);
         }
-        own.reservations += 1;
+        usage.reservations += 1;
         drop(sums);
         Ok(RequestReservation { owner: reader, pool: Arc::clone(pool) })
     }
@@ -158,11 +158,11 @@ impl MemoryPool {
             let Ok(_place) = self.waiting.try_acquire() else { return Err(ApiError::Overloaded) };
             let until = Instant::now() + MAX_WAIT;
             loop {
-                let freed = self.freed.notified();
+                let released = self.released.notified();
                 if self.try_count(reader, body, is_copy, false) {
                     break;
                 }
-                timeout_at(until, freed).await.map_err(|_| ApiError::Overloaded)?;
+                timeout_at(until, released).await.map_err(|_| ApiError::Overloaded)?;
             }
         }
         let pool = Arc::clone(self);
@@ -179,9 +179,9 @@ impl MemoryPool {
             return true;
         }
         let bytes = body.len();
-        let own = sums.owners.get(&reader).map_or(0, |own| own.bytes);
-        let has_room = |taken: usize, most: usize| taken == 0 || taken.saturating_add(bytes) <= most;
-        let is_taken = must || (has_room(own, MAX_OWNER_BYTES) && has_room(sums.total_bytes, MAX_POOL_BYTES));
+        let usage = sums.owners.get(&reader).map_or(0, |usage| usage.bytes);
+        let has_room = |taken: usize, limit: usize| taken == 0 || taken.saturating_add(bytes) <= limit;
+        let is_taken = must || (has_room(usage, MAX_OWNER_BYTES) && has_room(sums.total_bytes, MAX_POOL_BYTES));
         if is_taken {
             sums.owners.entry(reader).or_default().bytes += bytes;
             sums.total_bytes += bytes;
@@ -201,9 +201,9 @@ impl MemoryPool {
 impl PoolUsage {
     /// Updates the usage of an owner, and removes the entry when it is zero.
     fn update_owner(&mut self, reader: ResponseOwner, change: impl FnOnce(&mut OwnerUsage)) {
-        let Some(own) = self.owners.get_mut(&reader) else { return };
-        change(own);
-        if own.bytes == 0 && own.reservations == 0 {
+        let Some(usage) = self.owners.get_mut(&reader) else { return };
+        change(usage);
+        if usage.bytes == 0 && usage.reservations == 0 {
             self.owners.remove(&reader);
         }
     }
@@ -211,7 +211,7 @@ impl PoolUsage {
 
 impl Drop for RequestReservation {
     fn drop(&mut self) {
-        self.pool.lock().update_owner(self.owner, |own| own.reservations = own.reservations.saturating_sub(1));
+        self.pool.lock().update_owner(self.owner, |usage| usage.reservations = usage.reservations.saturating_sub(1));
     }
 }
 
@@ -238,10 +238,10 @@ impl Drop for CountedBody {
             }
             sums.shared.remove(&copy);
         }
-        sums.update_owner(reader, |own| own.bytes = own.bytes.saturating_sub(bytes));
+        sums.update_owner(reader, |usage| usage.bytes = usage.bytes.saturating_sub(bytes));
         sums.total_bytes = sums.total_bytes.saturating_sub(bytes);
         drop(sums);
-        self.pool.freed.notify_waiters();
+        self.pool.released.notify_waiters();
     }
 }
 
@@ -275,17 +275,17 @@ mod tests {
         assert!(matches!(answers.reserve(reader(1)), Err(ApiError::Overloaded)));
         assert!(answers.reserve(reader(2)).is_ok(), "another account's is not");
         assert_eq!(hold(1, 0).await.unwrap().body().len(), 0, "short responses are not counted");
-        let mut others = Vec::new();
+        let mut other_responses = Vec::new();
         for n in 2..9 {
-            others.push(hold(n, 32).await.unwrap());
+            other_responses.push(hold(n, 32).await.unwrap());
         }
         assert!(answers.reserve(reader(99)).is_ok(), "usage of others refuses no request");
         assert!(matches!(hold(99, 1).await, Err(ApiError::Overloaded)), "but a long read does not fit");
-        let written = answers.admit(reader(99), false, long(1)).await;
-        assert!(written.is_ok(), "a completed write is always reported");
+        let response = answers.admit(reader(99), false, long(1)).await;
+        assert!(response.is_ok(), "a completed write is always reported");
         let visitor = answers.admit(ResponseOwner::Address(1), true, long(1)).await;
         assert!(visitor.is_ok(), "visitors have their own pool");
-        drop((first, second, others, written, visitor));
+        drop((first, second, other_responses, response, visitor));
         assert!(is_empty(&answers.accounts) && is_empty(&answers.visitors));
         assert!(hold(9, 40).await.is_ok(), "one larger than a share is admitted alone");
     }
@@ -293,10 +293,10 @@ mod tests {
     #[tokio::test]
     async fn a_request_under_way_counts_until_it_is_answered() {
         let answers = ResponseMemory::default();
-        let begun: Vec<_> = std::iter::from_fn(|| answers.reserve(reader(1)).ok()).take(1_000).collect();
-        assert_eq!(begun.len(), MAX_OWNER_BYTES / RESERVED_BYTES);
+        let reservations: Vec<_> = std::iter::from_fn(|| answers.reserve(reader(1)).ok()).take(1_000).collect();
+        assert_eq!(reservations.len(), MAX_OWNER_BYTES / RESERVED_BYTES);
         assert!(answers.reserve(reader(2)).is_ok(), "another account's do not");
-        drop(begun);
+        drop(reservations);
         assert!(answers.reserve(reader(1)).is_ok());
         assert!(is_empty(&answers.accounts));
     }
@@ -311,19 +311,19 @@ mod tests {
                 .await
         };
         let one = document(0);
-        let mut held = Vec::new();
+        let mut responses = Vec::new();
         for n in 0..1_000 {
-            held.push(hold(n, &one).await.unwrap());
+            responses.push(hold(n, &one).await.unwrap());
         }
         assert_eq!(answers.shared_documents.lock().total_bytes, 4 << 20);
         for n in 1..64 {
-            held.push(hold(u128::from(n), &document(n)).await.unwrap());
+            responses.push(hold(u128::from(n), &document(n)).await.unwrap());
         }
         assert!(matches!(hold(2_000, &document(99)).await, Err(ApiError::Overloaded)), "each is a separate copy");
-        held.push(hold(2_000, &one).await.unwrap());
-        let own = answers.admit(ResponseOwner::Address(2_000), true, long(1)).await;
-        assert!(own.is_ok(), "responses to single visitors have their own pool");
-        drop((held, own));
+        responses.push(hold(2_000, &one).await.unwrap());
+        let usage = answers.admit(ResponseOwner::Address(2_000), true, long(1)).await;
+        assert!(usage.is_ok(), "responses to single visitors have their own pool");
+        drop((responses, usage));
         assert!(is_empty(&answers.shared_documents) && is_empty(&answers.visitors));
     }
 

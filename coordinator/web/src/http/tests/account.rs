@@ -45,11 +45,11 @@ async fn answers_on_old_paths_say_since_when_they_are_deprecated() {
     let id = monitor["id"].as_str().unwrap();
     let old = |rest: &str| client.shop_path(&format!("/checkpoints{rest}"));
     for path in [old(""), old(&format!("/{id}")), old("/nothing"), old(&format!("/{id}/checks"))] {
-        let answered = client.get(&path).await;
-        assert_eq!(answered.headers["deprecation"], "@1789344000", "{path}");
-        let link = answered.headers["link"].to_str().unwrap();
+        let response = client.get(&path).await;
+        assert_eq!(response.headers["deprecation"], "@1789344000", "{path}");
+        let link = response.headers["link"].to_str().unwrap();
         assert_eq!(link, "<https://status.example/api/v1/docs#versions>; rel=\"deprecation\"; type=\"text/html\"");
-        assert!(!answered.headers.contains_key("sunset"), "no end date is set");
+        assert!(!response.headers.contains_key("sunset"), "no end date is set");
     }
     let stranger = client.send("GET", &old(""), &[], "").await;
     assert_eq!((stranger.status, &stranger.headers["deprecation"]), (401, &"@1789344000".parse().unwrap()));

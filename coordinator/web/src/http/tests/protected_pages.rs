@@ -56,19 +56,19 @@ impl TestClient {
 }
 
 /// Returns the cookie set by a response, as a browser sends it back.
-fn cookie(answered: &TestResponse) -> String {
-    let set = answered.headers["set-cookie"].to_str().unwrap();
+fn cookie(response: &TestResponse) -> String {
+    let set = response.headers["set-cookie"].to_str().unwrap();
     set.split(';').next().unwrap().to_owned()
 }
 
 /// Returns true if the response forbids caching and indexing.
-fn is_sealed(answered: &TestResponse) -> bool {
-    let header = |name: &str| answered.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+fn is_sealed(response: &TestResponse) -> bool {
+    let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
     header("cache-control") == "private, no-store"
         && header("vary").contains("cookie")
         && header("x-robots-tag") == "noindex"
-        && !answered.headers.contains_key("etag")
-        && !answered.headers.contains_key("access-control-allow-origin")
+        && !response.headers.contains_key("etag")
+        && !response.headers.contains_key("access-control-allow-origin")
 }
 
 /// Lists the routes of a page: pattern, method, and a path that exists on a public page.
@@ -91,8 +91,8 @@ fn walked(slug: &str, monitor: &str) -> Vec<(&'static str, Method, String)> {
 #[tokio::test]
 async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
     let client = TestClient::new().await;
-    let made = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
-    let monitor = made["id"].as_str().unwrap().to_owned();
+    let created = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
+    let monitor = created["id"].as_str().unwrap().to_owned();
     assert!(client.seen_with("/p/shop", None).await.text.contains(CANARY), "it is visible on a public page");
     let shop = client.world.shop.clone();
     let password = Some("$argon2id$".to_owned());
@@ -149,15 +149,15 @@ async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
 #[tokio::test]
 async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
     let client = TestClient::new().await;
-    let made = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
-    let monitor = made["id"].as_str().unwrap().to_owned();
+    let created = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
+    let monitor = created["id"].as_str().unwrap().to_owned();
     client.locked("open+sesame").await;
     let form = client.seen_with("/p/shop/monitors/x?span=7", None).await;
     assert!(form.text.contains("action=\"/p/shop/password\""), "{}", form.text);
     assert!(form.text.contains("name=\"to\" value=\"/monitors/x?span=7\""), "{}", form.text);
-    let wrong = client.try_password("sesame").await;
-    assert_eq!((wrong.status, wrong.headers.contains_key("set-cookie")), (403, false));
-    assert!(wrong.text.contains("Wrong password") && is_sealed(&wrong), "{wrong:?}");
+    let response = client.try_password("sesame").await;
+    assert_eq!((response.status, response.headers.contains_key("set-cookie")), (403, false));
+    assert!(response.text.contains("Wrong password") && is_sealed(&response), "{response:?}");
     let right = client.try_password("open%2Bsesame").await;
     assert_eq!((right.status, right.headers["location"].to_str().unwrap()), (303, "/p/shop/history"));
     let set = right.headers["set-cookie"].to_str().unwrap();
@@ -172,16 +172,20 @@ async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
         assert!(is_sealed(&seen), "{row} {method}: {seen:?}");
     }
     assert!(client.seen_with("/p/shop", Some(&pass)).await.text.contains(CANARY));
-    let posted = client.send("POST", "/p/shop/mcp", &[("cookie", &pass)], "{}").await;
-    assert_eq!((posted.status, is_sealed(&posted)), (400, true));
+    let mcp_response = client.send("POST", "/p/shop/mcp", &[("cookie", &pass)], "{}").await;
+    assert_eq!((mcp_response.status, is_sealed(&mcp_response)), (400, true));
     // With access, the login form redirects to the page, which has a sign-out button.
     assert_eq!(client.seen_with("/p/shop/password", Some(&pass)).await.headers["location"], "/p/shop");
     assert!(client.seen_with("/p/shop", Some(&pass)).await.text.contains("action=\"/p/shop/sign-out\""));
     let out = client.post_form("/p/shop/sign-out", Some(&pass), "").await;
     let set = out.headers["set-cookie"].to_str().unwrap();
     assert!(out.status == 303 && set.contains("=; ") && set.contains("Max-Age=0"), "{set}");
-    let own = [("host", "shop.pages.example"), ("cookie", pass.as_str())];
-    assert_eq!(client.send("GET", "/history", &own, "").await.status, 200, "access is valid for the page on any host");
+    let own_host = [("host", "shop.pages.example"), ("cookie", pass.as_str())];
+    assert_eq!(
+        client.send("GET", "/history", &own_host, "").await.status,
+        200,
+        "access is valid for the page on any host"
+    );
 }
 
 #[tokio::test]
@@ -223,9 +227,9 @@ async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
         let changed = String::from_utf8(bytes).unwrap();
         assert_eq!(status("/p/shop", &changed).await, 403, "byte {at} of {pass}");
     }
-    for bad in ["", "1", ".", "9999999999.x", "-1.x", "99999999999999999999.x"] {
+    for rejected in ["", "1", ".", "9999999999.x", "-1.x", "99999999999999999999.x"] {
         let name = pass.split_once('=').unwrap().0;
-        assert_eq!(status("/p/shop", &format!("{name}={bad}")).await, 403, "{bad}");
+        assert_eq!(status("/p/shop", &format!("{name}={rejected}")).await, 403, "{rejected}");
     }
     // Over HTTPS, a cookie without the `__Host-` prefix is ignored, since another host could have set it.
     assert_eq!(status("/p/shop", pass.trim_start_matches("__Host-")).await, 403);
@@ -254,9 +258,9 @@ async fn a_form_of_another_site_opens_nothing() {
                 continue;
             }
             let host = ("host", "status.example");
-            let refused = client.send("POST", path, &[FORM, host, header], "password=one").await;
-            assert_eq!((refused.status, code(&refused)), (403, "forbidden"), "{path} {header:?}");
-            assert!(!refused.headers.contains_key("set-cookie"));
+            let rejection = client.send("POST", path, &[FORM, host, header], "password=one").await;
+            assert_eq!((rejection.status, code(&rejection)), (403, "forbidden"), "{path} {header:?}");
+            assert!(!rejection.headers.contains_key("set-cookie"));
         }
     }
 }
@@ -271,17 +275,17 @@ async fn a_token_opens_what_programs_read_and_nothing_else() {
     let at = |rest: &str| format!("/p/shop/t/{token}{rest}");
     let seen = client.seen_with(&at("/status.json"), None).await;
     assert!(seen.status == 200 && seen.text.contains(CANARY) && is_sealed(&seen), "{seen:?}");
-    let own = client.send("GET", &format!("/t/{token}/status.json"), &[("host", "shop.pages.example")], "").await;
-    assert_eq!(own.status, 200);
+    let own_host = client.send("GET", &format!("/t/{token}/status.json"), &[("host", "shop.pages.example")], "").await;
+    assert_eq!(own_host.status, 200);
     let pass = cookie(&client.try_password("one").await);
     for (path, address) in [("feed.atom", format!("t/{token}/feed.atom")), ("feed/rss", format!("t/{token}/feed.rss"))]
     {
-        let own = format!(
+        let own_host = format!(
             "rel=\"self\" type=\"application/{}+xml\" href=\"https://shop.pages.example/{address}\"",
             &address[address.len() - 4..].replace('.', "")
         );
         let read = client.seen_with(&at(&format!("/{path}")), None).await;
-        assert!(read.text.contains(&own), "{own}: {}", read.text);
+        assert!(read.text.contains(&own_host), "{own_host}: {}", read.text);
     }
     for rest in ["", "/", "/history", "/events", "/subscribe", "/password", "/t/x/status.json"] {
         for cookie in [None, Some(pass.as_str())] {
@@ -291,15 +295,15 @@ async fn a_token_opens_what_programs_read_and_nothing_else() {
     }
     assert_eq!(client.send("POST", &at("/mcp"), &[], "{}").await.status, 404);
     let none = client.seen_with("/p/none/status.json", None).await;
-    for bad in ["x", &token[1..], &token.to_uppercase(), "%00"] {
-        let seen = client.seen_with(&format!("/p/shop/t/{bad}/status.json"), None).await;
-        assert_eq!((seen.status, &seen.text, &seen.headers), (404, &none.text, &none.headers), "{bad}");
+    for rejected in ["x", &token[1..], &token.to_uppercase(), "%00"] {
+        let seen = client.seen_with(&format!("/p/shop/t/{rejected}/status.json"), None).await;
+        assert_eq!((seen.status, &seen.text, &seen.headers), (404, &none.text, &none.headers), "{rejected}");
     }
     let form = client.seen_with("/p/shop/subscribe", Some(&pass)).await;
     assert!(form.text.contains(&format!("https://shop.pages.example/t/{token}/status.json")), "{}", form.text);
     assert!(client.seen_with("/p/shop/subscribe", None).await.status == 403);
-    let listed = client.get(&client.shop_path("")).await;
-    let feed = &listed.body["page"]["privateFeedUrl"];
+    let list = client.get(&client.shop_path("")).await;
+    let feed = &list.body["page"]["privateFeedUrl"];
     assert_eq!(*feed, json!(format!("https://shop.pages.example/t/{token}/feed.atom")));
     client.locked("one").await;
     assert_eq!(client.seen_with(&at("/status.json"), None).await.status, 404, "it ends with the password");

@@ -21,7 +21,7 @@ async fn no_answer_shows_what_a_monitor_sends() {
     answers.push(client.send("POST", &list, &headers, &secrets.to_string()).await);
     answers.push(client.send("POST", &list, &headers, "{\"headers\": {\"A\": \"s3cret\"}}").await);
     // Errors name the field and the rule, but not the value.
-    for wrong in [
+    for invalid in [
         json!({ "headers": { "X-Token": "s3cret\r\n" } }),
         json!({ "headers": { "X-Token": ["s3cret"] } }),
         json!({ "body": ["s3cret"] }),
@@ -29,9 +29,9 @@ async fn no_answer_shows_what_a_monitor_sends() {
         json!({ "url": "ftp://u:s3cret@a.example" }),
         json!({ "url": "https://a.example", "headers": { "Authorization": "s3cret", "authorization": "s3cret" } }),
     ] {
-        let refused = client.call(&client.write_key, "PATCH", &path, wrong.clone()).await;
-        assert_eq!(refused.status, 400, "{wrong}");
-        answers.push(refused);
+        let rejection = client.call(&client.write_key, "PATCH", &path, invalid.clone()).await;
+        assert_eq!(rejection.status, 400, "{invalid}");
+        answers.push(rejection);
     }
     answers.push(client.call(&client.write_key, "PATCH", &path, json!({ "name": "Back" })).await);
     for key in [&client.write_key, &client.read_key] {
@@ -43,8 +43,8 @@ async fn no_answer_shows_what_a_monitor_sends() {
         }
     }
     answers.push(client.call(&client.write_key, "POST", &format!("{path}/check"), Value::Null).await);
-    for answered in answers {
-        let text = format!("{} {:?}", answered.body, answered.headers);
+    for response in answers {
+        let text = format!("{} {:?}", response.body, response.headers);
         assert!(!text.contains("s3cret"), "{text}");
     }
 }
@@ -52,17 +52,17 @@ async fn no_answer_shows_what_a_monitor_sends() {
 #[tokio::test]
 async fn no_reader_learns_where_a_heartbeat_reports() {
     let client = TestClient::new().await;
-    let beat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
-    let url = beat["heartbeat"]["pingUrl"].as_str().unwrap();
+    let heartbeat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let url = heartbeat["heartbeat"]["pingUrl"].as_str().unwrap();
     let token = url.rsplit('/').next().unwrap().to_owned();
     client.send("POST", &format!("/ping/{token}"), &[], "s3cret output").await;
-    let of = |rest: &str| client.shop_path(&format!("/monitors/{}{rest}", beat["id"].as_str().unwrap()));
+    let of = |rest: &str| client.shop_path(&format!("/monitors/{}{rest}", heartbeat["id"].as_str().unwrap()));
     for path in
         [of(""), of("/pings"), of("/checks"), of("/events"), client.shop_path("/monitors"), client.shop_path("/status")]
     {
-        let answered = client.call(&client.read_key, "GET", &path, Value::Null).await;
-        assert_eq!(answered.status, 200, "{path}");
-        let text = answered.body.to_string();
+        let response = client.call(&client.read_key, "GET", &path, Value::Null).await;
+        assert_eq!(response.status, 200, "{path}");
+        let text = response.body.to_string();
         assert!(!text.contains(&token) && !text.contains("s3cret"), "{path}: {text}");
     }
     let read = client.call(&client.read_key, "GET", &of(""), Value::Null).await;
@@ -78,15 +78,15 @@ async fn ids_of_others_in_a_body_are_as_good_as_none() {
     let client = TestClient::new().await;
     let blog = format!("/api/v1/pages/{}/monitors", client.world.blog.id);
     let other = client.call(&client.write_key, "POST", &blog, json!({ "url": "a.example" })).await;
-    let foreign = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
-    let alien = client.call(&client.foreign_key, "POST", &foreign, json!({ "url": "a.example" })).await;
+    let foreign_path = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
+    let foreign_monitor = client.call(&client.foreign_key, "POST", &foreign_path, json!({ "url": "a.example" })).await;
     let deleted = client.create_monitor(json!({ "url": "a.example" })).await;
-    let gone = client.shop_path(&format!("/monitors/{}", deleted["id"].as_str().unwrap()));
-    assert_eq!(client.call(&client.write_key, "DELETE", &gone, Value::Null).await.status, 204);
+    let deleted_path = client.shop_path(&format!("/monitors/{}", deleted["id"].as_str().unwrap()));
+    assert_eq!(client.call(&client.write_key, "DELETE", &deleted_path, Value::Null).await.status, 204);
     let ids = [
         json!("mon_0000000000000000000000000a"),
         other.body["monitor"]["id"].clone(),
-        alien.body["monitor"]["id"].clone(),
+        foreign_monitor.body["monitor"]["id"].clone(),
         deleted["id"].clone(),
         json!(client.world.shop.id.to_string()),
         json!("nonsense"),
@@ -106,14 +106,14 @@ async fn ids_of_others_in_a_body_are_as_good_as_none() {
         for id in &ids {
             let body = body.to_string().replace("null", &id.to_string());
             let body = serde_json::from_str(&body).unwrap();
-            let refused = client.call(&client.write_key, method, &path, body).await;
-            answers.push((refused.status, refused.body));
+            let rejection = client.call(&client.write_key, method, &path, body).await;
+            answers.push((rejection.status, rejection.body));
         }
         assert!(answers.iter().all(|one| one.0 == 400 && *one == answers[0]), "{method} {path}: {answers:?}");
     }
     let befores: Vec<_> = ["inc_0000000000000000000000000a", "mon_0000000000000000000000000a", "x", ""].into();
     for before in befores {
-        let refused = client.get(&client.shop_path(&format!("/incidents?before={before}"))).await;
-        assert_eq!(refused.body["error"]["message"], "before must be the id of an incident of this page");
+        let rejection = client.get(&client.shop_path(&format!("/incidents?before={before}"))).await;
+        assert_eq!(rejection.body["error"]["message"], "before must be the id of an incident of this page");
     }
 }

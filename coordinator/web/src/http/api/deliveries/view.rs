@@ -91,10 +91,10 @@ pub(in crate::http) struct DeliveryAttemptDocument {
 }
 
 /// Builds one page of the list.
-pub(in crate::http) fn list(part: &DeliverySlice) -> DeliveryList {
+pub(in crate::http) fn list(slice: &DeliverySlice) -> DeliveryList {
     DeliveryList {
-        deliveries: part.deliveries.iter().map(document).collect(),
-        next_before: part.next.map(|id| id.to_string()),
+        deliveries: slice.deliveries.iter().map(document).collect(),
+        next_before: slice.next.map(|id| id.to_string()),
     }
 }
 

@@ -123,10 +123,10 @@ pub(in crate::http) struct UpdateDocument<T> {
 }
 
 /// Builds one page of the list.
-pub(super) fn list(part: &IncidentSlice) -> IncidentList {
+pub(super) fn list(slice: &IncidentSlice) -> IncidentList {
     IncidentList {
-        incidents: part.incidents.iter().map(document).collect(),
-        next_before: part.next.map(|id| id.to_string()),
+        incidents: slice.incidents.iter().map(document).collect(),
+        next_before: slice.next.map(|id| id.to_string()),
     }
 }
 

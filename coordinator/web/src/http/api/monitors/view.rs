@@ -167,7 +167,7 @@ struct LastCheckDocument {
 
 /// Builds the document of a monitor; `ping_url` is set if the reader may know it.
 pub(super) fn document(current: &MonitorWithState, ping_url: Option<String>) -> MonitorDocument {
-    let MonitorWithState { monitor, view, statistics: figure, paused_by_plan } = current;
+    let MonitorWithState { monitor, view, statistics, paused_by_plan } = current;
     let kind = monitor.check.kind();
     let common = MonitorDocument {
         id: monitor.id.to_string(),
@@ -195,8 +195,8 @@ pub(super) fn document(current: &MonitorWithState, ping_url: Option<String>) -> 
         paused: monitor.paused,
         paused_by: monitor.paused.then_some(if *paused_by_plan { "plan" } else { "owner" }),
         flapping: view.flapping.map(|it| FlappingDocument { since: it.since.to_string(), changes: it.changes }),
-        uptime24h: figure.uptime,
-        latency_ms24h: figure.latency_ms.filter(|_| kind.has_latency()),
+        uptime24h: statistics.uptime,
+        latency_ms24h: statistics.latency_ms.filter(|_| kind.has_latency()),
         created_at: monitor.created_at.to_string(),
         ..MonitorDocument::default()
     };

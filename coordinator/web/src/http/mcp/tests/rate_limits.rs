@@ -34,17 +34,17 @@ async fn is_counted(client: &TestClient, path: &str, credentials: &[(&'static st
     let sent = invalid_messages(credentials.is_empty());
     for turn in 0..120 {
         let (headers, body, status) = &sent[turn % sent.len()];
-        let refused = send(headers, body).await;
+        let rejection = send(headers, body).await;
         assert_eq!(
-            (refused.status, refused.headers["ratelimit-remaining"].to_str().unwrap()),
+            (rejection.status, rejection.headers["ratelimit-remaining"].to_str().unwrap()),
             (*status, (119 - turn).to_string().as_str()),
             "{turn}"
         );
     }
     for (headers, body, _) in &sent {
-        let refused = send(headers, body).await;
-        assert_eq!((refused.status, &refused.body["error"]["code"]), (429, &json!(429)), "{headers:?}");
-        assert!(refused.headers.contains_key("retry-after"));
+        let rejection = send(headers, body).await;
+        assert_eq!((rejection.status, &rejection.body["error"]["code"]), (429, &json!(429)), "{headers:?}");
+        assert!(rejection.headers.contains_key("retry-after"));
     }
 }
 
@@ -75,8 +75,8 @@ async fn a_batch_that_does_not_fit_the_minute_runs_none_of_its_messages() {
     let ping = message(1, "ping", json!({}));
     assert_eq!(sent(&client, &client.write_key, &[], &ping).await.status, 200);
     assert_eq!(sent(&client, &client.write_key, &[], &json!(vec![make; 20])).await.status, 429);
-    let listed = reply_to(&client, &client.read_key, tool(2, "list_monitors", json!({ "pageId": page }))).await;
-    assert_eq!(listed["result"]["structuredContent"]["monitors"], json!([]));
+    let list = reply_to(&client, &client.read_key, tool(2, "list_monitors", json!({ "pageId": page }))).await;
+    assert_eq!(list["result"]["structuredContent"]["monitors"], json!([]));
 }
 
 #[tokio::test]
@@ -84,8 +84,8 @@ async fn a_get_or_delete_is_answered_with_what_is_allowed() {
     let client = TestClient::new().await;
     for method in ["GET", "DELETE", "PUT"] {
         for (path, allowed) in [("/api/v1/mcp", "POST"), ("/p/shop/mcp", "POST, OPTIONS")] {
-            let refused = client.call(&client.read_key, method, path, Value::Null).await;
-            assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
+            let rejection = client.call(&client.read_key, method, path, Value::Null).await;
+            assert_eq!((rejection.status, rejection.headers["allow"].to_str().unwrap()), (405, allowed));
         }
     }
     assert_eq!(client.send("GET", "/api/v1/mcp", &[], "").await.status, 401);

@@ -97,10 +97,10 @@ impl Comparison {
 
     /// Returns a context with the same rendered pages whose index is empty, so that requests take the regular path.
     fn regular_context(&self) -> Arc<HttpContext> {
-        let known = &self.client.context;
-        let mut context = HttpContext::new(known.service.clone(), 120);
-        context.page_cache = known.page_cache.clone();
-        context.response_index = ResponseIndex::new(known.service.clone(), known.page_cache.clone());
+        let http_context = &self.client.context;
+        let mut context = HttpContext::new(http_context.service.clone(), 120);
+        context.page_cache = http_context.page_cache.clone();
+        context.response_index = ResponseIndex::new(http_context.service.clone(), http_context.page_cache.clone());
         Arc::new(context)
     }
 
@@ -111,9 +111,9 @@ impl Comparison {
             ServedBy::Hyper => self.regular_context(),
         };
         let limits = ServerLimits::default();
-        let (near, far) = duplex(PIPE_BYTES);
+        let (client_end, server_end) = duplex(PIPE_BYTES);
         let activity = IdleConnections::new(Duration::ZERO).register();
-        let mut io = WriteTimeoutStream::new(far, limits.write_timeout, activity.clone());
+        let mut io = WriteTimeoutStream::new(server_end, limits.write_timeout, activity.clone());
         let client = Arc::new(HttpConnection {
             service: TowerToHyperService::new(warp::service(filter(Arc::clone(&context)))),
             context,
@@ -130,7 +130,7 @@ impl Comparison {
                 http1::serve_with_hyper(io, limits, client, watcher).await;
             }
         });
-        (near, is_hypers)
+        (client_end, is_hypers)
     }
 
     /// Sends the pieces and returns all steps, of which the last ones are silence, and whether the first was answered
@@ -139,9 +139,9 @@ impl Comparison {
         let (mut stream, is_hypers) = self.connect(by);
         let mut steps = Vec::new();
         let mut is_served = false;
-        for piece in conversation.pieces() {
+        for chunk in conversation.chunks() {
             // Fails if the server has ended the connection.
-            let _ = stream.write_all(piece).await;
+            let _ = stream.write_all(chunk).await;
             sleep(QUIET).await;
             let step = arrived(&mut stream);
             is_served |= steps.is_empty() && !step.0.is_empty() && !is_hypers.load(Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl Comparison {
             (fast, self.steps(ServedBy::Hyper, conversation).await)
         });
         match difference(&fast, &regular) {
-            Some(words) => Err(TestCaseError::fail(words)),
+            Some(message) => Err(TestCaseError::fail(message)),
             None => Ok(is_served),
         }
     }
@@ -174,8 +174,8 @@ impl Comparison {
 
 /// Returns true if the fast path has a response to the first request of these bytes.
 fn is_on_fast_path(client: &TestClient, bytes: &[u8]) -> bool {
-    let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(question);
-    matches!(look_up(bytes, look), Some((FastPathLookup::Ready(_), ..)))
+    let respond = |request: &SimpleRequest<'_>| client.context.response_index.respond_raw(request);
+    matches!(look_up(bytes, respond), Some((FastPathLookup::Ready(_), ..)))
 }
 
 /// Describes the first difference of the fast path's steps from hyper's.
@@ -222,15 +222,19 @@ fn compare_generated(is_tls: bool) {
     let comparison = Comparison::new(is_tls);
     let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let served = std::cell::Cell::new(0);
+    let responses = std::cell::Cell::new(0);
     let ran = runner.run(&conversations(&comparison.tags), |conversation| {
-        served.set(served.get() + u32::from(comparison.compare(&conversation)?));
+        responses.set(responses.get() + u32::from(comparison.compare(&conversation)?));
         Ok(())
     });
     if let Err(error) = ran {
         panic!("{error}");
     }
-    assert!(served.get() >= CASES / 10, "the fast path alone answered only {} of {CASES} first pieces", served.get());
+    assert!(
+        responses.get() >= CASES / 10,
+        "the fast path alone answered only {} of {CASES} first pieces",
+        responses.get()
+    );
 }
 
 #[test]

@@ -4,13 +4,13 @@ use super::*;
 
 /// Looks up a request in a cache that has every document: path, host, length, and whether the connection closes.
 fn seen(head: &str) -> Option<(String, String, usize, bool)> {
-    let mut found = None;
-    let look = |question: &SimpleRequest<'_>| {
-        found = Some((question.path.to_owned(), question.header_values("host").collect::<String>()));
+    let mut parsed = None;
+    let respond = |request: &SimpleRequest<'_>| {
+        parsed = Some((request.path.to_owned(), request.header_values("host").collect::<String>()));
         Some(())
     };
-    let (_, length, closes) = look_up(head.as_bytes(), look)?;
-    found.map(|(path, host)| (path, host, length, closes))
+    let (_, length, closes) = look_up(head.as_bytes(), respond)?;
+    parsed.map(|(path, host)| (path, host, length, closes))
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn fields() -> Vec<(ApiOperation, String, Value)> {
 
 impl ConformanceFixture {
     /// Sends a request with the value for the field.
-    async fn tried(&self, operation: &ApiOperation, field: &str, value: &Value) -> TestResponse {
+    async fn try_value(&self, operation: &ApiOperation, field: &str, value: &Value) -> TestResponse {
         let (ids, mut body) = self.bench(operation, field).await;
         let mut ids = ids;
         if operation.id == "createDestination" && field == "type" {
@@ -37,9 +37,9 @@ impl ConformanceFixture {
             ids.insert("incidentId", self.made("incident", self.incident("startsAt")).await);
         }
         body[field] = value.clone();
-        let answered = self.send(operation.method.as_str(), &Self::path(operation, &ids), body).await;
-        self.clear(operation, &ids, &answered).await;
-        answered
+        let response = self.send(operation.method.as_str(), &Self::path(operation, &ids), body).await;
+        self.clear(operation, &ids, &response).await;
+        response
     }
 }
 
@@ -68,10 +68,10 @@ async fn what_the_description_allows_is_taken() {
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
         let rules = Rules(&schema);
-        for value in shop.good(&operation, &field, &rules) {
-            let answered = shop.tried(&operation, &field, &value).await;
-            if answered.status != operation.response.status {
-                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), answered.text));
+        for value in shop.accepted_values(&operation, &field, &rules) {
+            let response = shop.try_value(&operation, &field, &value).await;
+            if response.status != operation.response.status {
+                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), response.text));
             }
         }
     }
@@ -84,12 +84,12 @@ async fn what_the_description_forbids_is_refused_by_name() {
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
         let rules = Rules(&schema);
-        for value in shop.bad(&operation, &field, &rules) {
-            let answered = shop.tried(&operation, &field, &value).await;
-            let fields = answered.body["error"]["fields"].as_array().cloned().unwrap_or_default();
+        for value in shop.rejected_values(&operation, &field, &rules) {
+            let response = shop.try_value(&operation, &field, &value).await;
+            let fields = response.body["error"]["fields"].as_array().cloned().unwrap_or_default();
             let is_named = fields.iter().any(|fault| fault["field"] == field.as_str());
-            if !is_refused(&answered, 400, "bad_request") || !is_named {
-                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), answered.text));
+            if !is_refused(&response, 400, "bad_request") || !is_named {
+                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), response.text));
             }
         }
     }
@@ -101,13 +101,13 @@ async fn null_is_taken_where_the_description_says_so_and_nowhere_else() {
     let shop = ConformanceFixture::new().await;
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
-        let answered = shop.tried(&operation, &field, &Value::Null).await;
+        let response = shop.try_value(&operation, &field, &Value::Null).await;
         // Null is valid for these fields only on incidents; maintenance windows require them.
         let is_of_window = matches!(field.as_str(), "startsAt" | "endsAt");
         let is_taken = Rules(&schema).is_nullable() && !is_of_window;
         let expected = if is_taken { operation.response.status } else { 400 };
-        if answered.status != expected {
-            faults.push(format!("{} {field} null: {}", operation.id, answered.text));
+        if response.status != expected {
+            faults.push(format!("{} {field} null: {}", operation.id, response.text));
         }
     }
     assert_eq!(faults, [""; 0], "{}", faults.join("\n"));
@@ -125,18 +125,18 @@ async fn required_fields_are_required_and_no_others() {
             .flat_map(|it| it.as_array().unwrap())
             .filter_map(Value::as_str)
             .collect();
-        let (ids, good) = shop.bench(&operation, "").await;
+        let (ids, accepted) = shop.bench(&operation, "").await;
         let path = ConformanceFixture::path(&operation, &ids);
         for field in &required {
-            let mut without = good.clone();
+            let mut without = accepted.clone();
             without.as_object_mut().unwrap().remove(*field);
-            let answered = shop.send(operation.method.as_str(), &path, without).await;
-            assert!(is_refused(&answered, 400, "bad_request"), "{} {field} {answered:?}", operation.id);
+            let response = shop.send(operation.method.as_str(), &path, without).await;
+            assert!(is_refused(&response, 400, "bad_request"), "{} {field} {response:?}", operation.id);
         }
         if operation.method == Method::PATCH {
             assert_eq!(required, [""; 0], "{}", operation.id);
-            let answered = shop.send("PATCH", &path, json!({ "none-such": [5] })).await;
-            assert_eq!(answered.status, 200, "{} {answered:?}", operation.id);
+            let response = shop.send("PATCH", &path, json!({ "none-such": [5] })).await;
+            assert_eq!(response.status, 200, "{} {response:?}", operation.id);
         }
     }
 }
@@ -150,7 +150,7 @@ async fn every_parameter_of_a_query_keeps_what_the_description_says() {
         for parameter in &operation.query {
             let rules = Rules(&parameter.schema);
             let number = |bound: &str| parameter.schema[bound].as_i64().unwrap_or_default();
-            let (good, bad) = match (rules.kind(), rules.words()) {
+            let (accepted, rejected) = match (rules.kind(), rules.enum_values()) {
                 ("integer", _) => (
                     vec![number("minimum").to_string(), number("maximum").to_string()],
                     vec![(number("minimum") - 1).to_string(), (number("maximum") + 1).to_string()],
@@ -162,17 +162,19 @@ async fn every_parameter_of_a_query_keeps_what_the_description_says() {
                 }
                 _ => (Vec::new(), Vec::new()),
             };
-            for (values, status) in [(good, 200), (bad, 400), (vec![String::new(), "none such".to_owned()], 400)] {
+            for (values, status) in
+                [(accepted, 200), (rejected, 400), (vec![String::new(), "none such".to_owned()], 400)]
+            {
                 for value in values {
                     let query = format!("{path}?{}={}", parameter.name, value.replace(' ', "%20"));
                     // A valid deletion would remove the resource needed for the next values.
                     if operation.writes() && status == 200 {
                         continue;
                     }
-                    let answered = shop.send(operation.method.as_str(), &query, Value::Null).await;
-                    assert_eq!(answered.status, status, "{query} {answered:?}");
-                    let fault = &answered.body["error"]["fields"][0]["field"];
-                    assert!(status == 200 || fault == parameter.name, "{query} {answered:?}");
+                    let response = shop.send(operation.method.as_str(), &query, Value::Null).await;
+                    assert_eq!(response.status, status, "{query} {response:?}");
+                    let fault = &response.body["error"]["fields"][0]["field"];
+                    assert!(status == 200 || fault == parameter.name, "{query} {response:?}");
                     seen += 1;
                 }
             }
