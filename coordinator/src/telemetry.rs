@@ -74,10 +74,10 @@ mod tests {
     /// The messages that pass the filter.
     fn passed(text: &str) -> Vec<&'static str> {
         let lines = Lines::default();
-        let written = lines.clone();
+        let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(filter(text).unwrap())
-            .with_writer(move || written.clone())
+            .with_writer(move || writer.clone())
             .finish();
         tracing::subscriber::with_default(subscriber, || {
             tracing::warn!(target: "h2::proto::streams::streams", "reset");
@@ -85,8 +85,8 @@ mod tests {
             tracing::info!(target: "parallax_mesh::session", "begun");
             tracing::debug!(target: "parallax_mesh::session", "detail");
         });
-        let told = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-        ["reset", "broken", "begun", "detail"].into_iter().filter(|word| told.contains(word)).collect()
+        let output = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        ["reset", "broken", "begun", "detail"].into_iter().filter(|word| output.contains(word)).collect()
     }
 
     #[test]

@@ -119,11 +119,11 @@ fn admin_sources(context: &StartContext, sources: ListenerSources<'_>) -> AdminS
         store: store.clone(),
         supervisor: context.supervisor.clone(),
     };
-    let written = store.clone();
+    let store_for_fault = store.clone();
     AdminSources {
         metrics: metrics.writer(),
         is_own_host: hostname_check(&service.hosts),
-        write_fault: Arc::new(move || written.write_fault().map(|fault| fault.to_string())),
+        write_fault: Arc::new(move || store_for_fault.write_fault().map(|fault| fault.to_string())),
     }
 }
 
@@ -222,8 +222,8 @@ impl TlsListener {
         let files = files.map(|(certificate, key)| CertificateFiles { certificate, key });
         let files = files.map(|files| (files.clone(), files.stamps()));
         if let Some((files, _)) = &files {
-            let pair = files.read().map_err(|error| AppError::Tls(error.to_string()))?;
-            resolver.set_operator(pair);
+            let certified_key = files.read().map_err(|error| AppError::Tls(error.to_string()))?;
+            resolver.set_operator(certified_key);
         }
         Ok(Self {
             listener: bind("TLS", address).await?,
@@ -242,8 +242,8 @@ impl TlsListener {
 ///
 /// # Errors
 /// [`AppError::Listen`].
-async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
-    server::listener(address).await.map_err(|source| AppError::listen(what, address, source))
+async fn bind(listener: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    server::listener(address).await.map_err(|source| AppError::listen(listener, address, source))
 }
 
 /// Returns the check whether a hostname is served here, for a proxy that asks (`/ask`).

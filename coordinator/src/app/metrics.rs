@@ -49,10 +49,10 @@ impl MetricSources {
 fn write(sources: Arc<MetricSources>) -> BoxFuture<'static, String> {
     async move {
         let footprint = sources.store.read(|read| read.size()).await.ok();
-        let behind = sources.store.read(|read| consumers::consumer_lag(read)).await.ok();
+        let lag = sources.store.read(|read| consumers::consumer_lag(read)).await.ok();
         let agents = (sources.agents)();
         let mut registry = Registry::with_prefix("parallax");
-        registry.register_collector(Box::new(Scrape { sources, footprint, consumer_lag: behind, agents }));
+        registry.register_collector(Box::new(Scrape { sources, footprint, consumer_lag: lag, agents }));
         let mut page = String::new();
         // Writing to a string can't fail.
         let _ = text::encode(&mut page, &registry);
@@ -99,8 +99,8 @@ impl Scrape {
         page.counter("events_stored", "Events stored", &flow.events)?;
         page.counter("heartbeats", "Heartbeat pings accepted", &flow.pings)?;
         page.gauge("driver_backlog", "Inputs waiting for the driver", signed(flow.backlog.load(Relaxed)))?;
-        let harvest = signed(flow.pending.load(Relaxed));
-        page.gauge("driver_harvest", "Readings, events and pings waiting for the next commit", harvest)?;
+        let pending_commit = signed(flow.pending.load(Relaxed));
+        page.gauge("driver_harvest", "Readings, events and pings waiting for the next commit", pending_commit)?;
         let (buckets, sum) = flow.commits.snapshot();
         let count = buckets.iter().map(|(_, count)| count).sum();
         let mut encoder = page.0.encode_descriptor(
@@ -193,9 +193,9 @@ impl Scrape {
     fn http(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let requests = self.sources.http.responses_by_class().map(|(class, count)| ([("class", class)], count));
         page.counters("http_requests", "HTTP responses, by status class", requests)?;
-        let refused = self.sources.http.service().pings.refused();
-        let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
-        page.counters("heartbeats_refused", "Heartbeat pings refused, by reason", refused)
+        let refusals = self.sources.http.service().pings.refused();
+        let refusals = refusals.map(|(reason, count)| ([("reason", reason)], count));
+        page.counters("heartbeats_refused", "Heartbeat pings refused, by reason", refusals)
     }
 
     fn deliveries(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
@@ -216,9 +216,9 @@ impl Scrape {
     fn consumers(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let alerts = self.sources.alerts.counts().map(|(kind, count)| ([("event", kind.name())], count));
         page.counters("alerts", "Monitor alerts, by event", alerts)?;
-        let behind = self.consumer_lag.iter().flatten();
-        let behind = behind.map(|(reader, events)| ([("reader", *reader)], signed(*events)));
-        page.gauges("journal_behind", "Events that a journal consumer has not processed yet", behind)
+        let lag = self.consumer_lag.iter().flatten();
+        let lag = lag.map(|(reader, events)| ([("reader", *reader)], signed(*events)));
+        page.gauges("journal_behind", "Events that a journal consumer has not processed yet", lag)
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
             "parallax_rooms_broken_total{room=\"calendar\"} 0",
             "# EOF",
         ] {
-            assert!(page.lines().any(|written| written == line), "{line} is not in\n{page}");
+            assert!(page.lines().any(|text_line| text_line == line), "{line} is not in\n{page}");
         }
     }
 }

@@ -42,11 +42,11 @@ impl RecoveryHint {
         let restore = |source: &str| format!("{program} restore {source} --data {}", shell_path(data));
         let mut notes: String = keys.warning.iter().map(|warning| format!("\nWarning: {warning}.")).collect();
         let remedy = match folder.newest_usable(keys.keyring.as_ref()) {
-            Ok(SnapshotSearch { found, skipped }) => {
+            Ok(SnapshotSearch { found: newest, skipped }) => {
                 for (snapshot, reason) in &skipped {
                     notes.push_str(&format!("\nSkipped {}: {reason}.", snapshot.path.display()));
                 }
-                match found {
+                match newest {
                     Some((snapshot, verified)) => {
                         if let Some(records) = &verified.undecodable {
                             notes.push_str(&format!(

@@ -38,8 +38,8 @@ pub(super) async fn run(order: BackupArgs) -> Result<(), CliError> {
         if order.file.as_os_str() == STDOUT {
             return to_stdout(&config).await;
         }
-        let told = to_file(&config, &std::path::absolute(&order.file)?, order.force).await?;
-        print(&order.target, &told)
+        let summary = to_file(&config, &std::path::absolute(&order.file)?, order.force).await?;
+        print(&order.target, &summary)
     };
     tokio::select! {
         done = work => done,
@@ -62,28 +62,28 @@ async fn to_stdout(config: &CoordinatorConfig) -> Result<(), CliError> {
 /// replaced only with `force`.
 async fn to_file(config: &CoordinatorConfig, file: &Path, force: bool) -> Result<Value, CliError> {
     let at = |path: &Path, error: &dyn std::fmt::Display| failed("io", format!("{}: {error}", path.display()));
-    let taken = || at(file, &"already exists; use --force to replace it");
+    let exists = || at(file, &"already exists; use --force to replace it");
     if !force && std::fs::symlink_metadata(file).is_ok() {
-        return Err(taken());
+        return Err(exists());
     }
     let folder = file.parent().ok_or_else(|| at(file, &"is not a file"))?;
     // Readable by its owner only, since it holds keys. It is deleted if this fails or is stopped.
-    let part = tempfile::Builder::new().prefix(".backup-").suffix(".part").tempfile_in(folder);
-    let part = part.map_err(|error| at(folder, &error))?;
-    let bytes = write_to(config, part.reopen()?).await?;
-    part.as_file().sync_all().map_err(|error| at(part.path(), &error))?;
-    let whole = store::read_back(config, part.path().to_owned()).await?;
+    let partial = tempfile::Builder::new().prefix(".backup-").suffix(".part").tempfile_in(folder);
+    let partial = partial.map_err(|error| at(folder, &error))?;
+    let bytes = write_to(config, partial.reopen()?).await?;
+    partial.as_file().sync_all().map_err(|error| at(partial.path(), &error))?;
+    let counts = store::read_back(config, partial.path().to_owned()).await?;
     if force {
-        part.persist(file).map_err(|error| at(file, &error.error))?;
+        partial.persist(file).map_err(|error| at(file, &error.error))?;
     } else {
-        part.persist_noclobber(file).map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => taken(),
+        partial.persist_noclobber(file).map_err(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => exists(),
             _ => at(file, &error.error),
         })?;
     }
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| at(folder, &error))?;
     file_ownership::restore_ownership(&config.data);
-    Ok(maintenance::backup_view(file, bytes, &whole))
+    Ok(maintenance::backup_view(file, bytes, &counts))
 }
 
 /// Streams from the running coordinator, or reads the store if none runs; returns the number of bytes.
@@ -95,12 +95,12 @@ async fn write_to(config: &CoordinatorConfig, sink: File) -> Result<u64, CliErro
     }
     require_store(config)?;
     let fault = Arc::new(OnceLock::new());
-    let counted = store::backup(config, CountingFile { sink, bytes: 0, first_error: Arc::clone(&fault) }).await;
+    let result = store::backup(config, CountingFile { sink, bytes: 0, first_error: Arc::clone(&fault) }).await;
     file_ownership::restore_ownership(&config.data);
     match fault.get() {
         // A failure of the output, not of the store.
         Some(written) => Err(failed("io", format!("the backup could not be written: {written}"))),
-        None => Ok(counted?.bytes),
+        None => Ok(result?.bytes),
     }
 }
 
@@ -120,7 +120,7 @@ impl Write for CountingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.sink.write(bytes);
         match &written {
-            Ok(taken) => self.bytes += *taken as u64,
+            Ok(count) => self.bytes += *count as u64,
             // Only the first error is recorded.
             Err(error) => drop(self.first_error.set(error.to_string())),
         }

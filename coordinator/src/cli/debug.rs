@@ -38,9 +38,11 @@ pub(super) async fn run(command: DebugCommand) -> Result<(), CliError> {
 fn monitor_text(state: &Value) -> String {
     let mut sections = vec![heading(state)];
     sections.push(titled("Why", state["why"].as_array().into_iter().flatten().map(cell).collect()));
-    if let Some(beat) = state["heartbeat"].as_object() {
-        sections
-            .push(titled("Heartbeat", beat.iter().map(|(name, value)| format!("{name}: {}", cell(value))).collect()));
+    if let Some(heartbeat) = state["heartbeat"].as_object() {
+        sections.push(titled(
+            "Heartbeat",
+            heartbeat.iter().map(|(name, value)| format!("{name}: {}", cell(value))).collect(),
+        ));
     }
     let tables: [(&str, &str, &[&str]); 6] = [
         (
@@ -74,12 +76,12 @@ fn monitor_text(state: &Value) -> String {
         if !entries.is_empty() {
             let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();
             let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
-            let drawn = console::render_table(columns, &rows);
-            sections.push(titled(title, drawn.lines().map(str::to_owned).collect()));
+            let table = console::render_table(columns, &rows);
+            sections.push(titled(title, table.lines().map(str::to_owned).collect()));
         }
     }
-    if let Some(more) = state["moreAgents"].as_u64().filter(|more| *more > 0) {
-        sections.push(format!("Agents not listed: {more}"));
+    if let Some(omitted) = state["moreAgents"].as_u64().filter(|omitted| *omitted > 0) {
+        sections.push(format!("Agents not listed: {omitted}"));
     }
     let settings = state["settings"].as_object().into_iter().flatten().filter(|(_, value)| !cell(value).is_empty());
     sections.push(titled("Settings", settings.map(|(name, value)| format!("{name}: {}", cell(value))).collect()));
@@ -143,9 +145,9 @@ fn outcome(seen: &Value) -> String {
     if let Some(network) = seen["network"].as_str() {
         text = format!("{text} ({network})");
     }
-    for (field, mark) in [("outcome", ": "), ("detail", ", ")] {
-        if let Some(found) = seen[field].as_str() {
-            text = format!("{text}{mark}{found}");
+    for (field, separator) in [("outcome", ": "), ("detail", ", ")] {
+        if let Some(label) = seen[field].as_str() {
+            text = format!("{text}{separator}{label}");
         }
     }
     text

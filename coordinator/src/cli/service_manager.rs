@@ -103,9 +103,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_start_that_hangs_is_not_waited_for_without_end() {
-        let asked = std::cell::Cell::new(0);
-        extend(Duration::ZERO, || asked.set(asked.get() + 1)).await;
-        assert_eq!(EXTEND_EVERY * asked.get(), Duration::from_secs(6 * 3_600));
+        let calls = std::cell::Cell::new(0);
+        extend(Duration::ZERO, || calls.set(calls.get() + 1)).await;
+        assert_eq!(EXTEND_EVERY * calls.get(), Duration::from_secs(6 * 3_600));
     }
 
     #[test]

@@ -50,11 +50,11 @@ async fn a_site_down_from_asia_fails_for_the_places_in_asia_alone() {
     let (stop, stopping) = watch::channel(false);
     let behaviour = SiteBehaviour::DownFrom(Region::Asia);
     let serving = tokio::spawn(serve_site(listener, "Images", behaviour, Instant::now(), stopping));
-    for place in &DEMO_AGENTS {
-        let said = ask(IpAddr::V4(place.address()), port).await;
-        let status = if place.region == Region::Asia { "HTTP/1.1 503 " } else { "HTTP/1.1 200 " };
-        assert!(said.starts_with(status), "{}: {said}", place.name);
-        assert!(said.contains(place.region.title()), "{said}");
+    for agent in &DEMO_AGENTS {
+        let response = ask(IpAddr::V4(agent.address()), port).await;
+        let status = if agent.region == Region::Asia { "HTTP/1.1 503 " } else { "HTTP/1.1 200 " };
+        assert!(response.starts_with(status), "{}: {response}", agent.name);
+        assert!(response.contains(agent.region.title()), "{response}");
     }
     assert!(ask(IpAddr::V4(Ipv4Addr::LOCALHOST), port).await.contains("elsewhere"));
     stop.send_replace(true);
@@ -63,10 +63,10 @@ async fn a_site_down_from_asia_fails_for_the_places_in_asia_alone() {
 
 #[tokio::test]
 async fn a_port_that_is_taken_by_now_is_exchanged_for_a_free_one() {
-    let (held, port) = bind(None).await.unwrap();
+    let (listener, port) = bind(None).await.unwrap();
     let (_other, other) = bind(Some(port)).await.unwrap();
     assert_ne!(other, port);
-    drop(held);
+    drop(listener);
     assert_eq!(bind(Some(port)).await.unwrap().1, port);
 }
 
