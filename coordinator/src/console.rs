@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_quoted_where_a_shell_would_take_it_apart() {
+    fn a_path_is_quoted_where_a_shell_would_split_it() {
         assert_eq!(shell_quoted(Path::new("target/release/parallax")), "target/release/parallax");
         assert_eq!(shell_quoted(Path::new("/my data/it's")), r"'/my data/it'\''s'");
     }
 
     #[test]
-    fn only_a_reader_that_is_gone_is_no_fault() {
+    fn only_a_broken_pipe_is_no_error() {
         assert!(ignore_broken_pipe(Err(io::ErrorKind::BrokenPipe.into())).is_ok());
         assert!(ignore_broken_pipe(Err(io::ErrorKind::StorageFull.into())).is_err());
     }

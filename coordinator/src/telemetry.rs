@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_resets_streams_writes_no_lines_unless_they_are_asked_for() {
+    fn reset_streams_are_logged_only_on_request() {
         assert_eq!(passed("info"), ["broken", "begun"]);
         for filter in ["warn,parallax=debug", "warn,parallax_mesh=debug"] {
             assert_eq!(passed(filter), ["broken", "begun", "detail"], "{filter}");

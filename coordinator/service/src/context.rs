@@ -37,13 +37,13 @@ pub struct ServiceSettings {
     pub access_token_key: AccessTokenKey,
 }
 
-/// Shared by all services. Each service keeps its own state beside it.
+/// Shared by all services. Each service keeps its own state in addition.
 #[derive(Debug)]
 pub(super) struct ServiceContext {
     store: Store,
     clock: Clock,
     settings: ServiceSettings,
-    /// Leads to the driver, which has the monitors' current states.
+    /// Channel to the driver, which has the monitors' current states.
     pub(super) queries: MachineQuerySender,
     pub(super) statistics: Arc<dyn Statistics>,
     /// The number of the last event of an edit.

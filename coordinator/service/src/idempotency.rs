@@ -237,7 +237,7 @@ mod tests {
     use crate::test_world::world;
 
     #[tokio::test]
-    async fn what_another_sending_did_since_this_one_looked_is_not_done_twice() {
+    async fn a_concurrent_repetition_is_not_executed_twice() {
         let world = world().await;
         let service = &world.service;
         let key = IdempotencyKey::new(KeyId::new(service.now(), [1; 10]), "once", &[b"POST"]);

@@ -105,9 +105,9 @@ pub struct ServiceParts {
     pub store: Store,
     /// The clock.
     pub clock: Clock,
-    /// Leads to the driver, which has the monitors' current states.
+    /// Channel to the driver, which has the monitors' current states.
     pub queries: MachineQuerySender,
-    /// Leads to the driver, which processes pings and checks on request.
+    /// Channel to the driver, which processes pings and checks on request.
     pub pings: PingIntake,
     /// Figures from the history, and the state of the mesh.
     pub statistics: Arc<dyn Statistics>,

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_reads_back_and_a_slip_is_noticed() {
+    fn a_key_parses_and_a_typo_fails_its_checksum() {
         let key = ApiKeyText::new([7; 32]);
         assert_eq!(key.reveal().len(), 53);
         assert_eq!(ApiKeyText::parse(key.reveal()), Some(key.clone()));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_key_is_named() {
+    fn the_fault_of_an_invalid_key_is_explained() {
         let key = ApiKeyText::new([7; 32]);
         let key = key.reveal();
         let mut slip = key.to_owned();

@@ -73,7 +73,7 @@ async fn slugs_are_unique_and_reserved_ones_are_refused() {
 }
 
 #[tokio::test]
-async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
+async fn a_key_is_valid_until_revoked_and_its_last_use_is_recorded() {
     let world = world().await;
     let text = world.key(KeyAccess::Read, None).await;
     let caller = world.service.keys.authenticate(text.reveal()).unwrap();
@@ -98,7 +98,7 @@ async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
 }
 
 #[tokio::test]
-async fn a_key_for_a_page_of_another_account_is_not_made() {
+async fn a_key_for_a_page_of_another_account_is_refused() {
     let world = world().await;
     let new = NewKey {
         account: world.owner.id,
@@ -110,7 +110,7 @@ async fn a_key_for_a_page_of_another_account_is_not_made() {
 }
 
 #[tokio::test]
-async fn monitors_get_the_next_slot_and_position_even_when_made_at_once() {
+async fn concurrently_created_monitors_get_distinct_slots_and_positions() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let names: Vec<String> = (0..20).map(|n| format!("M{n}")).collect();
@@ -122,7 +122,7 @@ async fn monitors_get_the_next_slot_and_position_even_when_made_at_once() {
 }
 
 #[tokio::test]
-async fn a_full_plan_takes_no_more_but_components_do_not_count() {
+async fn a_full_plan_refuses_monitors_but_components_do_not_count() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.service.accounts.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
@@ -140,7 +140,7 @@ async fn a_full_plan_takes_no_more_but_components_do_not_count() {
 }
 
 #[tokio::test]
-async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
+async fn every_change_is_an_event_but_an_unchanged_edit_is_not() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let monitor = world.make(&caller, "A").await.unwrap().monitor;
@@ -165,7 +165,7 @@ async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
 }
 
 #[tokio::test]
-async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
+async fn concurrent_edits_of_one_monitor_all_succeed() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let monitor = world.make(&caller, "A").await.unwrap().monitor;
@@ -178,7 +178,7 @@ async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
 }
 
 #[tokio::test]
-async fn a_read_key_changes_nothing_at_any_door() {
+async fn a_read_only_key_can_change_nothing() {
     let world = world().await;
     let (reader, page) = (world.caller(KeyAccess::Read).await, world.shop.id);
     let id = world.make(&world.caller(KeyAccess::Write).await, "A").await.unwrap().monitor.id;
@@ -195,7 +195,7 @@ async fn a_read_key_changes_nothing_at_any_door() {
 }
 
 #[tokio::test]
-async fn a_request_sent_twice_is_done_once_within_a_day() {
+async fn a_repeated_request_is_executed_once_within_a_day() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let idempotency_key = |value: &str, body: &str| Some(IdempotencyKey::new(caller.key.id, value, &[body.as_bytes()]));
@@ -219,7 +219,7 @@ async fn a_request_sent_twice_is_done_once_within_a_day() {
 }
 
 #[tokio::test]
-async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
+async fn without_a_reply_of_the_driver_monitors_are_unknown_and_the_answer_is_in_time() {
     let clock = Clock::manual(START);
     let (queries, mut driver_queries) = mpsc::channel::<DriverQuery>(1);
     let settings = ServiceSettings {

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_scraper_gets_the_format_that_it_asks_for() {
+    async fn a_scraper_gets_the_format_that_it_accepts() {
         let page = "# TYPE a counter\na_total 1\n# EOF\n";
         let metrics: MetricsRenderer = Arc::new(move || Box::pin(std::future::ready(page.to_owned())));
         let answers = AdminSources { metrics, is_own_host: Arc::new(|_| None), write_fault: Arc::new(|| None) };
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn readiness_follows_the_service_and_life_does_not() {
+    async fn readiness_follows_the_service_and_liveness_does_not() {
         let metrics: MetricsRenderer = Arc::new(|| Box::pin(std::future::ready("# EOF\n".to_owned())));
         let own_host_check: HostCheck = Arc::new(|name| (name != "broken.example").then_some(name == "ours.example"));
         let full = Arc::new(std::sync::atomic::AtomicBool::new(false));

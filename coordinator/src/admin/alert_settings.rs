@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_operator_shows_and_sets_what_a_page_tells() {
+    async fn the_operator_shows_and_sets_alert_settings() {
         let world = world().await;
         let (service, id) = (&world.service, world.shop.id.to_string());
         let set = async |page: &str, repeat, automatic| update(service, page, repeat, automatic).await;

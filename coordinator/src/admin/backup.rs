@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_takes_each_chunk_just_in_time_runs_out_of_it() {
+    fn a_client_that_reads_at_the_last_moment_uses_up_its_allowance() {
         let seconds = Duration::from_secs;
         let mut allowance = ChunkAllowance(CHUNK_TIMEOUT);
         allowance.charge(seconds(59), CHUNK);

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_view_is_bounded_and_has_nothing_that_a_terminal_obeys() {
+    async fn a_view_is_bounded_and_has_no_control_characters() {
         let world = world().await;
         let caller = world.caller(KeyAccess::Write).await;
         let monitor = world.make(&caller, "Cart").await.unwrap().monitor;

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_metrics_is_for_those_who_ask_for_it() {
+    fn open_metrics_is_for_clients_that_accept_it() {
         let prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
             application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.2,*/*;q=0.1";
         for (accept, expected) in [

@@ -79,7 +79,7 @@ fn account(email: &str) -> AdminCommand {
 }
 
 #[tokio::test]
-async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() {
+async fn an_operator_creates_an_account_a_page_and_a_key_and_revokes_the_key() {
     let fixture = AdminFixture::set();
     let owner = fixture.ask(account("ann@example.com")).await.unwrap();
     assert_eq!(owner["plan"], "pro");
@@ -105,7 +105,7 @@ async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() 
 }
 
 #[tokio::test]
-async fn a_backup_that_the_store_can_not_give_is_a_fault_and_no_file() {
+async fn a_backup_that_the_store_can_not_make_is_an_error_without_a_file() {
     let fixture = AdminFixture::set();
     let mut received = Vec::new();
     let outcome = backup::receive(fixture.data(), &mut received).await.unwrap().expect("one runs");
@@ -140,7 +140,7 @@ async fn a_key_for_one_page_belongs_to_its_account() {
 }
 
 #[tokio::test]
-async fn an_account_must_be_named_where_there_are_several() {
+async fn an_account_must_be_named_if_there_are_several() {
     let fixture = AdminFixture::set();
     let page = AdminCommand::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
     let fault = fixture.ask(page.clone()).await.unwrap_err();
@@ -158,7 +158,7 @@ async fn an_account_must_be_named_where_there_are_several() {
 }
 
 #[tokio::test]
-async fn an_invitation_is_listed_until_it_is_used_and_its_token_is_not() {
+async fn an_unused_invitation_is_listed_without_its_token() {
     let fixture = AdminFixture::set();
     let invite = |region: &str| AdminCommand::AgentInvite {
         name: "fra1".to_owned(),
@@ -177,7 +177,7 @@ async fn an_invitation_is_listed_until_it_is_used_and_its_token_is_not() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_no_command_is_refused_in_words() {
+async fn an_invalid_command_is_refused_with_a_reason() {
     let fixture = AdminFixture::set();
     for (line, fault) in [
         (&b"hello\n"[..], "not a valid command"),
@@ -196,7 +196,7 @@ async fn a_line_that_is_no_command_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn the_socket_is_the_owners_alone_and_goes_with_the_coordinator() {
+async fn the_socket_has_owner_permissions_and_is_removed_at_the_end() {
     let fixture = AdminFixture::set();
     let path = socket_path(fixture.data());
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
@@ -208,7 +208,7 @@ async fn the_socket_is_the_owners_alone_and_goes_with_the_coordinator() {
 }
 
 #[tokio::test]
-async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
+async fn the_socket_of_a_killed_coordinator_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     // Bound and closed without removing its file, as after a kill.
     drop(std::os::unix::net::UnixListener::bind(socket_path(folder.path())).unwrap());
@@ -222,7 +222,7 @@ async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
 }
 
 #[tokio::test]
-async fn an_operator_sets_what_an_owner_may_and_clears_it() {
+async fn an_operator_sets_and_clears_the_fields_of_a_page() {
     let fixture = AdminFixture::set();
     fixture.ask(account("a@example.com")).await.unwrap();
     let page = AdminCommand::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };

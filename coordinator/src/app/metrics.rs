@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_scrape_tells_how_every_room_stands() {
+    async fn a_scrape_shows_the_state_of_every_task() {
         let store = Store::in_memory().unwrap();
         let settings = ServiceSettings {
             base_url: "http://127.0.0.1".to_owned(),

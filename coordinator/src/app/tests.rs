@@ -25,7 +25,7 @@ async fn started(data: &Path) -> (RunningCoordinator, watch::Sender<bool>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_is_lost_ends_the_coordinator_in_order() {
+async fn a_lost_task_stops_the_coordinator_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let (mut running, _stop) = started(folder.path()).await;
     let ready = running.drain.ready.subscribe();
@@ -39,7 +39,7 @@ async fn a_room_that_is_lost_ends_the_coordinator_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_broke_off_once_is_begun_anew_and_stopped_with_the_others() {
+async fn a_crashed_task_is_restarted_and_stopped_with_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let (mut running, stop) = started(folder.path()).await;
     let (start_sender, mut starts) = mpsc::unbounded_channel();

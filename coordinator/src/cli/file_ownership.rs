@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_root_alone_has_a_name_for_is_given() {
+    fn only_files_of_root_with_one_link_change_owner() {
         if !geteuid().is_root() {
             return;
         }

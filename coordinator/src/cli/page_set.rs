@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_fields_and_files_are_pictures() {
+    fn options_set_fields_and_files_become_pictures() {
         assert_eq!((to_camel_case("--support-url").as_str(), to_camel_case("logo").as_str()), ("supportUrl", "logo"));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("logo");

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_or_folder_that_is_given_goes_before_the_hosts_own() {
+    fn a_chosen_file_or_folder_replaces_the_hosts_settings_file() {
         let folder = tempfile::tempdir().unwrap();
         let (default_path, chosen) = (folder.path().join("coordinator.toml"), Path::new("mine.toml"));
         assert_eq!(choose(None, false, &default_path), None);

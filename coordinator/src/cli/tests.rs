@@ -11,12 +11,12 @@ fn parse(line: &str) -> Result<Command, ErrorKind> {
 }
 
 #[test]
-fn the_definitions_hold_together() {
+fn the_definitions_of_clap_are_consistent() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn every_command_of_the_doors_is_taken() {
+fn every_command_line_is_parsed() {
     for line in [
         "up",
         "up --demo --data d --listen 127.0.0.1:0 --mesh-listen 127.0.0.1:0 --ready-file r",
@@ -44,7 +44,7 @@ fn every_command_of_the_doors_is_taken() {
 }
 
 #[test]
-fn wrong_usage_is_told_from_a_call_for_help() {
+fn wrong_usage_and_help_are_distinguished() {
     for (line, kind) in [
         ("no-such-command", ErrorKind::InvalidSubcommand),
         ("", ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand),
@@ -66,7 +66,7 @@ fn wrong_usage_is_told_from_a_call_for_help() {
 }
 
 #[test]
-fn the_commands_of_the_readmes_are_taken() {
+fn the_commands_of_the_readmes_are_parsed() {
     let texts = [include_str!("../../../README.md"), include_str!("../../../deploy/README.md")];
     let mut counts = [0, 0];
     for (command, is_line) in texts.into_iter().flat_map(readme_commands) {

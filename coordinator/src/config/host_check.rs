@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_admin_address_that_strangers_may_reach_is_frowned_at() {
+    fn a_public_admin_address_is_warned_about() {
         let mut config = CoordinatorConfig::default();
         let mut is_exposed = |listen: &str| {
             config.admin.listen = Some(listen.parse().unwrap());

@@ -14,7 +14,7 @@ fn load(file: &str, environment: &[(&str, &str)]) -> Result<CoordinatorConfig, S
 }
 
 #[test]
-fn flags_go_before_the_environment_and_the_environment_before_the_file() {
+fn flags_override_the_environment_and_the_environment_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("c.toml");
     std::fs::write(
@@ -115,7 +115,7 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
 }
 
 #[test]
-fn a_wrong_variable_is_refused_by_its_name_and_those_of_others_are_left_alone() {
+fn an_unknown_variable_is_refused_and_foreign_ones_are_ignored() {
     let fault = load("", &[("PARALLAX_LISTEN", "x")]).unwrap_err();
     assert!(fault.starts_with("PARALLAX_LISTEN must be an IP address"), "{fault}");
     let fault = load("", &[("PARALLAX_LISTENN", "127.0.0.1:1")]).unwrap_err();
@@ -136,7 +136,7 @@ fn a_variable_can_name_a_file_with_the_value() {
 }
 
 #[test]
-fn what_is_shown_can_be_read_again() {
+fn printed_settings_can_be_read_again() {
     let mut config = CoordinatorConfig::default();
     config.http.base_url = Some("https://a.example".to_owned());
     config.mesh.name = "a \"quoted\" name".to_owned();

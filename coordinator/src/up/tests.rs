@@ -63,7 +63,7 @@ async fn names_on(data: &Path, page: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_start_of_the_demo_makes_nothing_twice() {
+async fn a_second_start_of_the_demo_creates_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let demo = Started::start(UpMode::Demo, &data).await;
@@ -81,7 +81,7 @@ async fn a_second_start_of_the_demo_makes_nothing_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_local_agent_keeps_its_identity_and_only_the_first_start_tells_a_key() {
+async fn a_local_agent_keeps_its_identity_and_only_the_first_start_prints_a_key() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let kind = UpMode::Single { region: Region::Asia, network: "AS64500".to_owned() };

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_localhost_are_no_names() {
+    fn addresses_and_localhost_are_not_hostnames() {
         for host in ["127.0.0.1", "[::1]", "[::1]:80", "::1", "localhost", "a.localhost", "localhost."] {
             assert!(is_ip_or_localhost(host), "{host}");
         }

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_that_fell_silent_is_read_from_its_newest_round() {
+    fn a_region_without_recent_rounds_shows_its_newest_round() {
         let state = |region, newest_started| RegionInspection {
             region,
             status: RegionStatus::Unknown,

@@ -193,7 +193,7 @@ fn find_unconfirmed(
     Ok(unconfirmed)
 }
 
-/// Counts mailboxes of an account's subscribers that confirmed a day ago or earlier, up to `most`. Webhooks don't
+/// Counts mailboxes of an account's subscribers that confirmed a day ago or earlier, up to `limit`. Webhooks don't
 /// count: they confirm automatically, which proves nothing.
 fn count_confirmed(store: &dyn StoreRead, account: AccountId, limit: usize, now: Timestamp) -> storage::Result<usize> {
     let mut count = 0;
@@ -207,7 +207,7 @@ fn count_confirmed(store: &dyn StoreRead, account: AccountId, limit: usize, now:
     Ok(count.min(limit))
 }
 
-/// Visits a page's subscribers until `goes_on` returns false.
+/// Visits a page's subscribers until `keep_reading` returns false.
 fn for_each_subscriber(
     store: &dyn StoreRead,
     page: PageId,

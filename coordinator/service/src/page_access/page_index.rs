@@ -52,7 +52,7 @@ mod tests {
     use crate::test_world::world;
 
     #[tokio::test]
-    async fn an_edited_page_is_read_anew_and_a_hidden_one_each_time() {
+    async fn an_edited_page_is_reread_and_a_hidden_one_is_not_cached() {
         let world = world().await;
         let name = || world.service.page_access.page_by_slug("shop").unwrap().map(|page| page.name.clone());
         // The cached page, and whether the cache is still valid.

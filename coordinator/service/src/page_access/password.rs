@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_password_is_known_by_its_hash_alone() {
+    async fn a_password_is_verified_against_its_hash() {
         let hasher = Hasher::default();
         let hash = hasher.hash("open sesame").await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_the_queue_full_is_sent_away_at_once() {
+    async fn a_full_queue_rejects_a_password_check_at_once() {
         let hasher = Hasher::default();
         let hold = Arc::clone(&hasher.running).acquire_many_owned(2).await.unwrap();
         let waiting: Vec<_> = (0..AT_ONCE + WAITING)

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_picture_is_served_by_the_digest_of_another() {
+    async fn a_picture_is_served_only_by_its_own_digest() {
         let world = world().await;
         let usage = PictureUse::Logo;
         let put = async |text: &str| {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_what_they_say_and_have_their_bounds() {
+    fn pictures_match_their_media_type_and_size_limit() {
         let png = |length: usize| {
             let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
             bytes.resize(length, 0);

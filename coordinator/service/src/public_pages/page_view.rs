@@ -258,7 +258,7 @@ impl PublicPageService {
         Ok(deploys.into_iter().map(|deploy| deploy.value).collect())
     }
 
-    /// Lists a monitor's outages as far back as its changes are stored, newest first; `lasting` is the start of the
+    /// Lists a monitor's outages as far back as its changes are stored, newest first; `since` is the start of the
     /// ongoing one.
     async fn outages(&self, id: MonitorId, since: Option<Timestamp>) -> ServiceResult<Vec<Outage>> {
         let (mut outages, mut before, mut scanned) = (OutageHistory::new(since), None, 0);

@@ -54,7 +54,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thirty_days() {
+async fn incidents_over_the_limit_replace_only_those_closed_for_thirty_days() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thi
 }
 
 #[tokio::test]
-async fn a_smaller_plan_drops_no_incident_and_one_makes_room_for_one() {
+async fn a_smaller_plan_deletes_no_incident_and_each_new_one_replaces_one() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.closed(0..FREE + 300).await;
@@ -84,7 +84,7 @@ async fn a_smaller_plan_drops_no_incident_and_one_makes_room_for_one() {
 }
 
 #[tokio::test]
-async fn what_opens_by_itself_beyond_the_bound_drops_as_many_as_have_come() {
+async fn automatic_incidents_over_the_limit_replace_as_many_closed_ones() {
     let world = world().await;
     world.closed(0..60).await;
     let sweep = async || world.service.incidents.sweep_incidents_to(50).await.unwrap();
@@ -97,7 +97,7 @@ async fn what_opens_by_itself_beyond_the_bound_drops_as_many_as_have_come() {
 }
 
 #[tokio::test]
-async fn an_account_has_so_many_component_monitors() {
+async fn an_account_has_a_limit_of_component_monitors() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let mut batch = Batch::new();
@@ -130,7 +130,7 @@ async fn an_account_has_so_many_component_monitors() {
 }
 
 #[tokio::test]
-async fn a_page_keeps_its_newest_stopped_entries_alone() {
+async fn a_page_keeps_only_its_newest_stopped_series() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let mut batch = Batch::new();
@@ -154,7 +154,7 @@ async fn a_page_keeps_its_newest_stopped_entries_alone() {
 }
 
 #[tokio::test]
-async fn an_account_has_so_many_keys() {
+async fn an_account_has_a_limit_of_keys() {
     let world = world().await;
     let mut batch = Batch::new();
     for n in 0..MAX_KEYS as u128 {

@@ -54,7 +54,7 @@ fn paced(limit: u32, seconds: u32) -> ServiceError {
 }
 
 #[tokio::test]
-async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_confirmed() {
+async fn an_owner_sends_twenty_requests_an_hour_and_one_more_per_confirmed_address() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let started = world.service.now();
@@ -98,7 +98,7 @@ async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_
 }
 
 #[tokio::test]
-async fn visitors_of_a_page_have_thirty_addresses_asked_a_minute_and_its_owner_others() {
+async fn confirmation_requests_of_visitors_and_owner_are_limited_separately() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     for n in 0..PER_PAGE_MINUTE as usize {
@@ -113,7 +113,7 @@ async fn visitors_of_a_page_have_thirty_addresses_asked_a_minute_and_its_owner_o
 }
 
 #[tokio::test]
-async fn visitors_of_one_account_have_a_thousand_addresses_asked_an_hour() {
+async fn visitors_of_one_account_send_a_thousand_requests_an_hour() {
     let world = world().await;
     let mut count = 0;
     let refusal = loop {
@@ -174,7 +174,7 @@ async fn an_owner_has_two_hundred_unconfirmed_addresses_at_once() {
 }
 
 #[tokio::test]
-async fn visitors_from_everywhere_shut_nobody_out() {
+async fn visitors_of_many_networks_lock_nobody_out() {
     let world = world().await;
     for network in 0..20_000 {
         world.service.subscribers.limits.admit_visitor(network).unwrap();
@@ -192,7 +192,7 @@ async fn visitors_from_everywhere_shut_nobody_out() {
 }
 
 #[tokio::test]
-async fn an_accounts_destinations_are_tested_so_often_an_hour() {
+async fn tests_of_an_accounts_destinations_are_limited_per_hour() {
     let world = world().await;
     let started = world.service.now();
     for n in 0..ACCOUNT_TESTS {
@@ -210,7 +210,7 @@ async fn an_accounts_destinations_are_tested_so_often_an_hour() {
 }
 
 #[tokio::test]
-async fn subscribers_are_notified_sixty_times_an_hour_and_everything_is_still_said() {
+async fn above_sixty_notifications_an_hour_updates_are_posted_silently() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let edit = IncidentEdit { title: PatchField::Value("Broken".to_owned()), ..IncidentEdit::default() };

@@ -78,7 +78,7 @@ fn owner_of_host(world: &World) -> HostOwner {
 }
 
 #[tokio::test]
-async fn a_domain_is_a_pages_once_its_record_is_there_and_not_before() {
+async fn a_domain_belongs_to_a_page_once_its_record_exists() {
     let (world, lookup, page) = world_with_claim().await;
     assert_eq!(world.service.domains.due().await.unwrap(), [page.id]);
     world.service.domains.verify(page.id).await.unwrap();
@@ -108,7 +108,7 @@ async fn a_domain_is_a_pages_once_its_record_is_there_and_not_before() {
 }
 
 #[tokio::test]
-async fn what_is_anothers_stays_anothers() {
+async fn a_domain_of_another_page_can_not_be_claimed() {
     let (world, lookup, page) = world_with_claim().await;
     *lookup.answer.lock().unwrap() = Ok(vec![value(&page)]);
     put(&world, Page { custom_domain: Some(HOST.to_owned()), ..world.blog.clone() }).await;
@@ -126,7 +126,7 @@ async fn what_is_anothers_stays_anothers() {
 }
 
 #[tokio::test]
-async fn a_claim_that_changed_while_it_was_looked_for_is_not_verified() {
+async fn a_claim_that_changed_during_its_lookup_is_not_verified() {
     let (world, lookup, page) = world_with_claim().await;
     *lookup.answer.lock().unwrap() = Ok(vec![value(&page)]);
     let other = claiming(&page, "another", world.service.now());
@@ -136,7 +136,7 @@ async fn a_claim_that_changed_while_it_was_looked_for_is_not_verified() {
 }
 
 #[tokio::test]
-async fn a_page_that_takes_another_domain_frees_the_one_before() {
+async fn a_page_that_changes_its_domain_releases_the_old_one() {
     let (world, lookup, page) = world_with_claim().await;
     let before = "old.shop.example".to_owned();
     put(&world, Page { custom_domain: Some(before.clone()), ..page.clone() }).await;
@@ -148,7 +148,7 @@ async fn a_page_that_takes_another_domain_frees_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_look_on_request_comes_at_once_but_not_too_often() {
+async fn a_requested_lookup_runs_at_once_but_is_rate_limited() {
     let (world, lookup, page) = world_with_claim().await;
     let caller = world.caller(KeyAccess::Write).await;
     let reader = world.caller(KeyAccess::Read).await;
@@ -167,7 +167,7 @@ async fn a_look_on_request_comes_at_once_but_not_too_often() {
 }
 
 #[tokio::test]
-async fn the_operator_takes_a_hostname_from_a_mistaken_page_and_anothers_account_may_ask_for_it() {
+async fn the_operator_releases_a_hostname_for_another_account() {
     let (world, lookup, page) = world_with_claim().await;
     let before = Page { custom_domain: Some(HOST.to_owned()), ..world.blog.clone() };
     put(&world, before.clone()).await;
@@ -192,7 +192,7 @@ async fn the_operator_takes_a_hostname_from_a_mistaken_page_and_anothers_account
 }
 
 #[tokio::test]
-async fn claims_are_read_again_after_an_edit_and_after_a_look() {
+async fn claims_are_reread_after_an_edit_and_after_a_lookup() {
     let (world, _, page) = world_with_claim().await;
     let due = async || world.service.domains.due().await.unwrap();
     assert_eq!(due().await, [page.id]);

@@ -10,7 +10,7 @@ use super::*;
 use crate::page_access::authorize::PageAddress;
 
 #[tokio::test]
-async fn the_windows_of_others_take_no_monitors_own_away() {
+async fn windows_of_other_monitors_do_not_displace_a_monitors_own() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let created = world.service.monitors.create(&caller, world.shop.id, &component(), &each_time()).await.unwrap();

@@ -10,7 +10,7 @@ fn view(status: MonitorStatus) -> MachineView {
 }
 
 #[tokio::test]
-async fn a_change_is_answered_with_the_status_that_it_leads_to_and_so_is_its_repetition() {
+async fn a_change_and_its_repetition_return_the_resulting_status() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let id = world.make(&caller, "Cart").await.unwrap().monitor.id;
@@ -30,7 +30,7 @@ async fn a_change_is_answered_with_the_status_that_it_leads_to_and_so_is_its_rep
 }
 
 #[tokio::test]
-async fn every_edit_that_monitors_are_judged_by_is_read_before_its_answer() {
+async fn an_edit_of_settings_is_answered_after_the_driver_read_it() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, world.shop.id);

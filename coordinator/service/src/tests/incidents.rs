@@ -49,7 +49,7 @@ async fn incident_events(world: &World) -> Vec<(IncidentChange, bool, bool)> {
 }
 
 #[tokio::test]
-async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
+async fn every_step_is_an_event_that_says_whether_to_notify() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, world.shop.id);
@@ -83,7 +83,7 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
 }
 
 #[tokio::test]
-async fn fifty_updates_at_once_are_all_there_in_the_end() {
+async fn fifty_concurrent_updates_are_all_stored() {
     let world = Arc::new(world().await);
     let caller = world.caller(KeyAccess::Write).await;
     let id = open(&world, &caller, titled()).await;
@@ -105,7 +105,7 @@ async fn fifty_updates_at_once_are_all_there_in_the_end() {
 }
 
 #[tokio::test]
-async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_version() {
+async fn a_deleted_window_is_cancelled_with_a_higher_version_than_its_last() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, &world.shop);
@@ -148,7 +148,7 @@ async fn automatic(title: &str) -> (World, Caller, Vec<MonitorId>, IncidentId) {
 }
 
 #[tokio::test]
-async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_down() {
+async fn the_headline_of_an_automatic_incident_names_monitors_that_are_down() {
     use MonitorStatus::{Down, Slow, Unknown, Up};
 
     let (world, caller, ids, _) = automatic("API and 2 others are down").await;
@@ -199,7 +199,7 @@ async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<Monito
 }
 
 #[tokio::test]
-async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor() {
+async fn an_incident_drops_deleted_names_and_ends_with_its_last_monitor() {
     const TITLE: &str = "API and 2 others are down";
     let rename = |to: &str| MonitorEdit { name: value(to), ..MonitorEdit::default() };
     let pause = |notify| MonitorEdit { paused: PatchField::Value(true), notify, ..MonitorEdit::default() };
@@ -241,7 +241,7 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
 }
 
 #[tokio::test]
-async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
+async fn a_pause_with_a_new_name_replaces_the_old_name() {
     let paused =
         |name: &str| MonitorEdit { name: value(name), paused: PatchField::Value(true), ..MonitorEdit::default() };
     for (title, down, at, expected, body) in [
@@ -265,7 +265,7 @@ async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
 }
 
 #[tokio::test]
-async fn a_new_name_does_not_end_what_a_title_says_of_flapping() {
+async fn a_renamed_monitor_keeps_the_flapping_title() {
     let (world, caller, ids, id) = with_outages("API is down", &[0]).await;
     world
         .change_incident(id, |incident| {
@@ -280,7 +280,7 @@ async fn a_new_name_does_not_end_what_a_title_says_of_flapping() {
 }
 
 #[tokio::test]
-async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
+async fn a_window_moved_into_the_past_is_completed_and_announced() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let at = |minutes: i64| value(&(world.service.now() + minutes * 60_000).to_string());
@@ -293,7 +293,7 @@ async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
 }
 
 #[tokio::test]
-async fn who_resolves_an_incident_that_opened_by_itself_leaves_its_title_to_us() {
+async fn resolving_an_automatic_incident_keeps_its_generated_title() {
     for (title, status, expected) in [
         ("API and 2 others are down", "resolved", "API and 2 others were down"),
         ("API and 2 others are down", "monitoring", "API and 2 others are down"),

@@ -8,7 +8,7 @@ use super::*;
 use crate::page_access::authorize::PageAddress;
 
 #[tokio::test]
-async fn what_lasted_into_the_days_of_the_newest_two_hundred_is_listed_with_them() {
+async fn a_long_incident_is_listed_with_the_newest_two_hundred() {
     let world = world().await;
     let now = START + 100 * DAY;
     world.clock.set(now);

@@ -37,7 +37,7 @@ fn now_done(done: ServiceResult<RequestOutcome<Destination>>) -> ServiceResult<D
 const LATELY: &str = "to was sent a confirmation mail within the last day: its reader must confirm";
 
 #[tokio::test]
-async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody_else_sees() {
+async fn a_mailbox_gets_no_alerts_before_its_owner_confirms_by_link() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
@@ -74,7 +74,7 @@ async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody
 }
 
 #[tokio::test]
-async fn a_mailbox_is_asked_once_a_day_whatever_asks_for_it() {
+async fn a_mailbox_gets_one_confirmation_request_a_day() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
@@ -99,7 +99,7 @@ async fn a_mailbox_is_asked_once_a_day_whatever_asks_for_it() {
 }
 
 #[tokio::test]
-async fn another_mailbox_is_asked_anew_and_the_old_link_is_void() {
+async fn a_changed_mailbox_gets_a_new_request_and_voids_the_old_link() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
@@ -118,7 +118,7 @@ async fn another_mailbox_is_asked_anew_and_the_old_link_is_void() {
 }
 
 #[tokio::test]
-async fn a_mailboxs_reader_stops_alerts_by_the_link_in_each_and_the_owner_is_told() {
+async fn a_recipient_stops_alerts_by_link_and_the_owner_is_notified() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;

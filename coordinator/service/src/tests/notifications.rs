@@ -66,7 +66,7 @@ fn every(limit: usize) -> DeliveryFilter {
 }
 
 #[tokio::test]
-async fn a_new_page_tells_its_owner_by_mail() {
+async fn a_new_page_alerts_its_owner_by_mail() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Read).await;
     let destinations = world.service.destinations.list(&caller, world.shop.id).await.unwrap();
@@ -93,7 +93,7 @@ async fn webhooks_need_hobby_and_a_page_has_twenty_destinations() {
 }
 
 #[tokio::test]
-async fn an_address_of_ones_own_network_needs_the_operators_switch() {
+async fn private_addresses_need_the_operators_setting() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     for (url, class) in [
@@ -113,7 +113,7 @@ async fn an_address_of_ones_own_network_needs_the_operators_switch() {
 }
 
 #[tokio::test]
-async fn secrets_are_fresh_and_the_active_one_stays_while_a_new_one_waits() {
+async fn secrets_are_random_and_the_active_one_stays_while_a_new_one_is_pending() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();
@@ -142,7 +142,7 @@ async fn secrets_are_fresh_and_the_active_one_stays_while_a_new_one_waits() {
 }
 
 #[tokio::test]
-async fn a_test_is_sent_once_and_five_times_a_minute() {
+async fn a_test_alert_is_one_attempt_and_five_are_allowed_a_minute() {
     let world = world().await;
     world.receive();
     let caller = world.caller(KeyAccess::Write).await;
@@ -164,7 +164,7 @@ async fn a_test_is_sent_once_and_five_times_a_minute() {
 }
 
 #[tokio::test]
-async fn deliveries_are_found_part_by_part_and_by_what_is_asked_for() {
+async fn deliveries_are_paginated_and_filtered() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let one = world.destination(&caller, &webhook(HOOK)).await.unwrap();
@@ -197,7 +197,7 @@ async fn deliveries_are_found_part_by_part_and_by_what_is_asked_for() {
 }
 
 #[tokio::test]
-async fn only_what_somebody_takes_is_sent_once_more() {
+async fn only_a_delivery_with_an_active_recipient_is_redelivered() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();
@@ -239,7 +239,7 @@ async fn a_change_of_the_alert_settings_is_an_edit_of_the_page() {
 }
 
 #[tokio::test]
-async fn a_large_page_takes_its_deliveries_with_it_in_slices() {
+async fn deliveries_of_a_large_deleted_page_are_deleted_in_slices() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();

@@ -45,7 +45,7 @@ async fn is_gone(service: &Services, caller: &Caller, page: PageId) {
 }
 
 #[tokio::test]
-async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
+async fn a_large_page_is_hidden_at_once_and_cleared_after_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let mut world = world_over(Store::on_disk(folder.path(), samples::small_options()).unwrap()).await;
     let page = crowded(&world).await;
@@ -114,7 +114,7 @@ async fn world_on_top(store: Store) -> Arc<Services> {
 }
 
 #[tokio::test]
-async fn a_page_of_ordinary_size_is_cleared_by_its_own_deletion() {
+async fn deleting_a_page_of_ordinary_size_clears_it() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.make(&caller, "one").await.unwrap();
@@ -124,7 +124,7 @@ async fn a_page_of_ordinary_size_is_cleared_by_its_own_deletion() {
 }
 
 #[tokio::test]
-async fn what_is_held_of_a_key_goes_with_the_key() {
+async fn a_deleted_key_leaves_the_key_index() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let cached_keys = || world.service.keys.key_index.lock().unwrap().as_ref().unwrap().len();

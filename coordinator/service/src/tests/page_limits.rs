@@ -23,7 +23,7 @@ async fn open(world: &World, caller: &Caller, edit: &IncidentEdit) -> ServiceRes
 }
 
 #[tokio::test]
-async fn a_page_has_room_for_so_many_open_incidents() {
+async fn a_page_has_a_limit_of_open_incidents() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let titled = IncidentEdit { title: value("Broken"), ..IncidentEdit::default() };
@@ -44,7 +44,7 @@ async fn a_page_has_room_for_so_many_open_incidents() {
 }
 
 #[tokio::test]
-async fn a_page_has_room_for_so_many_repeating_entries() {
+async fn a_page_has_a_limit_of_series() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (starts, ends) = (world.service.now() + DAY, world.service.now() + DAY + MINUTE);
@@ -70,7 +70,7 @@ async fn a_page_has_room_for_so_many_repeating_entries() {
 }
 
 #[tokio::test]
-async fn of_deploy_markers_the_oldest_goes_and_an_older_one_is_refused() {
+async fn the_oldest_deploy_is_dropped_and_an_older_one_is_refused() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let mut batch = Batch::new();

@@ -33,7 +33,7 @@ fn notices(store: &Store) -> Vec<OperatorAlert> {
 }
 
 #[test]
-fn space_is_short_below_one_bound_and_enough_above_another() {
+fn low_space_is_raised_and_cleared_at_different_bounds() {
     for (free, expected) in
         [(0, Some(true)), (LOW_SPACE - 1, Some(true)), (LOW_SPACE, None), (ENOUGH_SPACE, Some(false))]
     {
@@ -42,7 +42,7 @@ fn space_is_short_below_one_bound_and_enough_above_another() {
 }
 
 #[test]
-fn a_certificate_is_near_its_end_in_the_last_sixth_of_its_life() {
+fn a_certificate_is_expiring_in_the_last_sixth_of_its_life() {
     let life = 30 * 86_400;
     let mut agent = agent(1);
     agent.identity.valid_from = 0;
@@ -53,7 +53,7 @@ fn a_certificate_is_near_its_end_in_the_last_sixth_of_its_life() {
 }
 
 #[tokio::test]
-async fn each_matter_is_in_the_journal_once_over_any_restart() {
+async fn each_problem_is_one_event_across_restarts() {
     let store = Store::in_memory().unwrap();
     let life = 30 * 86_400;
     let mut failing = agent(1);
@@ -91,7 +91,7 @@ async fn each_matter_is_in_the_journal_once_over_any_restart() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_fit_is_told_once_and_stays_so_while_its_agent_is_away() {
+async fn an_unfit_host_is_alerted_once_and_stays_so_while_its_agent_is_away() {
     let store = Store::in_memory().unwrap();
     let clock = Clock::manual(at(0));
     let enrolled = agent(1);
@@ -151,7 +151,7 @@ fn connected(agent: AgentRecord) -> AgentView {
 }
 
 #[test]
-fn agents_that_share_a_host_are_one_notice() {
+fn agents_of_one_host_raise_one_alert() {
     let [no_resolver, unrouted] = ["this host's resolver does not answer", "this host has no route"];
     let views: Vec<AgentView> = [
         ("127.0.1.9:4000", Some(no_resolver)),
@@ -181,7 +181,7 @@ fn agents_that_share_a_host_are_one_notice() {
 }
 
 #[tokio::test]
-async fn the_authoritys_end_is_told_three_months_before_and_once_when_it_is_exchanged() {
+async fn an_expiring_authority_is_alerted_three_months_before_and_ended_by_rotation() {
     let store = Store::in_memory().unwrap();
     let clock = Clock::manual(at(0));
     let ends = Arc::new(AtomicI64::new(100 * 86_400));
@@ -208,7 +208,7 @@ async fn the_authoritys_end_is_told_three_months_before_and_once_when_it_is_exch
 }
 
 #[tokio::test]
-async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they_are_over() {
+async fn crashed_tasks_and_an_expiring_file_are_alerted_once_and_ended_once() {
     use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
     let pair = |until| {
@@ -250,7 +250,7 @@ async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they
 }
 
 #[test]
-fn an_agent_that_is_contradicted_and_goes_on_is_a_matter() {
+fn a_contradicted_agent_that_is_not_quarantined_is_a_problem() {
     let by = || Some("5 of 5 results contradicted".to_owned());
     let topics = |view: AgentView| contradiction(&view);
     let (free, throttled) = (
@@ -263,7 +263,7 @@ fn an_agent_that_is_contradicted_and_goes_on_is_a_matter() {
 }
 
 #[tokio::test]
-async fn own_addresses_that_can_not_be_read_are_a_notice_until_they_can() {
+async fn unreadable_own_addresses_are_alerted_until_they_are_read() {
     let (store, clock) = (Store::in_memory().unwrap(), Clock::manual(at(0)));
     let works = Arc::new(AtomicI64::new(0));
     let current = Arc::clone(&works);

@@ -73,7 +73,7 @@ fn five_minutes() -> impl Iterator<Item = (i64, bool)> {
 }
 
 #[tokio::test]
-async fn half_a_minute_of_outage_stays_half_a_minute_however_long_the_pause_is() {
+async fn a_pause_does_not_change_the_length_of_an_outage() {
     let (store, history) = seen(five_minutes()).await;
     let pause = [TimeSpan { from: MADE + 5 * MINUTE, to: Timestamp::from_millis(i64::MAX) }];
     for age in [6 * MINUTE, 90 * MINUTE, 2 * DAY, 20 * DAY] {
@@ -133,7 +133,7 @@ async fn what_is_checked_every_six_hours_is_watched_in_between() {
 }
 
 #[tokio::test]
-async fn of_a_day_that_was_watched_throughout_nothing_more_is_read() {
+async fn for_a_fully_watched_day_no_samples_are_read() {
     // From the midnight after its creation.
     let first = DAY - MADE.as_millis().rem_euclid(DAY);
     let every = 5 * MINUTE;
@@ -158,7 +158,7 @@ async fn of_a_day_that_was_watched_throughout_nothing_more_is_read() {
 }
 
 #[test]
-fn no_single_readings_are_read_of_a_day_that_roll_ups_cover() {
+fn for_a_day_covered_by_roll_ups_no_readings_are_read() {
     assert_eq!(unsealed_regions(MADE, MADE + 1), Region::ALL);
     for since in [MADE, MADE + HOUR, MADE + 20 * DAY] {
         assert_eq!(unsealed_regions(since, MADE), []);

@@ -8,7 +8,7 @@ use parallax_core::vantage::Region;
 use super::*;
 
 #[test]
-fn every_region_has_two_places_on_two_networks() {
+fn every_region_has_two_agents_on_two_networks() {
     for region in Region::ALL {
         let agents: Vec<_> = DEMO_AGENTS.iter().filter(|agent| agent.region == region).collect();
         let networks: BTreeSet<&str> = agents.iter().map(|agent| agent.network).collect();
@@ -20,7 +20,7 @@ fn every_region_has_two_places_on_two_networks() {
 }
 
 #[test]
-fn every_monitor_of_the_demo_keeps_the_bounds() {
+fn every_monitor_of_the_demo_is_valid() {
     let keys: BTreeSet<&str> = SPECS.iter().map(|spec| spec.key).collect();
     let names: BTreeSet<&str> = SPECS.iter().map(|spec| spec.name).collect();
     assert_eq!((keys.len(), names.len()), (SPECS.len(), SPECS.len()));

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_are_shown_first_and_a_challenge_is_answered() {
+    fn deliveries_are_shown_newest_first_and_a_challenge_is_answered() {
         let inbox = DemoWebhookReceiver::default();
         let mut headers = HeaderMap::new();
         headers.insert("x-service-event", HeaderValue::from_static("went-down"));

@@ -182,7 +182,7 @@ pub(super) trait BodyFields {
         self.take(field, FieldKind::List(items), "must be a list of regions", |value| as_strings(value, MAX_ENTRIES))
     }
 
-    /// Takes a map of region names to integers from `least` to `most`.
+    /// Takes a map of region names to integers from `min` to `max`.
     fn region_integers(&mut self, field: FieldSpec, min: i64, max: i64) -> PatchField<BTreeMap<String, i64>> {
         let values = json!({ "type": "integer", "minimum": min, "maximum": max });
         let field = field.bound("propertyNames", json!({ "enum": region_names() }));
@@ -206,7 +206,7 @@ pub(super) trait BodyFields {
         self.take(field, FieldKind::List(items), "must be a list of strings", |value| as_strings(value, MAX_ENTRIES))
     }
 
-    /// Takes a list of at most `most` ids. Duplicates count toward the limit.
+    /// Takes a list of at most `max` ids. Duplicates count toward the limit.
     fn ids(&mut self, field: FieldSpec, max: usize) -> PatchField<Vec<String>> {
         let rule = format!("must be a list of at most {max} ids");
         self.take(field.max_items(max), FieldKind::List(json!({ "type": "string" })), &rule, |value| {
@@ -214,7 +214,7 @@ pub(super) trait BodyFields {
         })
     }
 
-    /// Takes a list of at most `most` affected monitors: objects with an id and an optional impact.
+    /// Takes a list of at most `max` affected monitors: objects with an id and an optional impact.
     fn affected_monitors(&mut self, field: FieldSpec, max: usize) -> PatchField<Vec<(String, Option<String>)>> {
         let items = json!({
             "type": "object",
@@ -240,7 +240,7 @@ pub(super) trait BodyFields {
         })
     }
 
-    /// Takes a map of at most `most` names to strings.
+    /// Takes a map of at most `max` names to strings.
     fn string_map(&mut self, field: FieldSpec, max: usize) -> PatchField<Vec<(String, String)>> {
         let values = json!({ "type": "string" });
         let field = field.bound("maxProperties", max);
@@ -352,7 +352,7 @@ fn region_names() -> Vec<&'static str> {
     Region::ALL.iter().map(|region| region.name()).collect()
 }
 
-/// Reads a list of at most `most` strings.
+/// Reads a list of at most `max` strings.
 fn as_strings(value: &Value, max: usize) -> Option<Vec<String>> {
     let items = value.as_array().filter(|items| items.len() <= max)?;
     items.iter().map(|item| item.as_str().map(str::to_owned)).collect()

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_key_is_explained_by_what_was_sent_instead() {
+    fn a_missing_key_is_explained_by_the_header_that_was_sent() {
         let headers = |sent: &[(&'static str, &str)]| {
             sent.iter()
                 .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_more_of_a_body_is_read_than_is_kept() {
+    async fn only_the_stored_part_of_a_body_is_read() {
         let chunk = || Ok(bytes::Bytes::from(vec![b'x'; 4000]));
         let endless = futures_util::stream::iter((0..3).map(move |_| chunk()));
         let mut body = endless.chain(futures_util::stream::pending()).boxed();

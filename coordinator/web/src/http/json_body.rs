@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_read_as_they_are_written() {
+    fn values_survive_parsing() {
         let text = br#"{"a": [1, -2, 2.5, true, null, "x\u00e9"], "b": {"c": 18446744073709551615}}"#;
         let expected = json!({ "a": [1, -2, 2.5, true, null, "xé"], "b": { "c": u64::MAX } });
         assert_eq!(parse_value(text).unwrap(), expected);
@@ -208,13 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_stands_twice_is_refused() {
+    fn a_duplicate_name_is_refused() {
         assert!(parse_value(br#"{"a": 1, "a": 1}"#).is_err());
         assert!(parse_value(br#"[{"b": {"a": 1, "a": 2}}]"#).is_err());
     }
 
     #[test]
-    fn depth_ends_at_thirty_two() {
+    fn nesting_is_limited_to_thirty_two() {
         let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         assert!(parse_value(deep(32).as_bytes()).is_ok() && parse_value(deep(33).as_bytes()).is_err());
         assert!(parse_value(b"{} {}").is_err() && parse_value(b"{").is_err() && parse_value(b"\xff").is_err());

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn old_names_are_dropped_where_the_new_ones_stand() {
+    fn old_names_are_dropped_next_to_the_new_ones() {
         let answer = json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "name": "checkpoint" });
         let mut object = both(&answer);
         drop_old_names(&mut object);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_name_is_a_name_and_no_value_is() {
+    fn only_complete_names_are_duplicated_and_no_values() {
         let same = json!({
             "monitor\n": 1, "\nmonitor": 2, "mon\"itor": 3, "\"monitor": 4, "monitors ": 5, "Monitor": 6, "": 7,
             "name": "monitor", "list": ["monitors", "monitorIds"], "text": "\"monitor\":1,",
@@ -279,7 +279,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_written_is_what_a_slow_and_plain_way_would_write(seed in proptest::collection::vec(0_u8..8, 1..60)) {
+        fn the_output_equals_that_of_a_plain_implementation(seed in proptest::collection::vec(0_u8..8, 1..60)) {
             let answer = grown(&mut seed.into_iter(), 0);
             let mut expected = answer.clone();
             plainly(&mut expected);

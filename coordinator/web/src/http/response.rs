@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_who_has_the_body_gets_its_tag_alone() {
+    fn a_client_with_the_current_body_gets_304() {
         let read = |none_match: Option<&str>| {
             let headers = none_match.map(|value| (IF_NONE_MATCH, value.parse().unwrap()));
             HttpResponse::json(StatusCode::OK, &1).with_etag(&headers.into_iter().collect()).into_response()

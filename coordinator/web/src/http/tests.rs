@@ -154,7 +154,7 @@ fn code(response: &TestResponse) -> &str {
 }
 
 #[tokio::test]
-async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
+async fn missing_and_foreign_resources_get_the_same_response() {
     let client = TestClient::new().await;
     let absent = client.get("/api/v1/pages/pg_0000000000000000000000000a").await;
     let foreign = client.get(&format!("/api/v1/pages/{}", client.world.foreign.id)).await;
@@ -162,7 +162,7 @@ async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_no_route_is_called_so() {
+async fn an_unknown_route_is_reported() {
     let client = TestClient::new().await;
     const NOTHING: &str = "no route matches this path";
     const SLASH: &str = "no route matches this path: it has an extra slash, try /api/v1/me";
@@ -254,7 +254,7 @@ async fn a_refused_key_gets_the_reason() {
 }
 
 #[tokio::test]
-async fn refusals_come_in_their_order() {
+async fn errors_have_a_fixed_precedence() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -315,7 +315,7 @@ async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
 }
 
 #[tokio::test]
-async fn guesses_from_one_address_end_but_a_good_key_goes_on() {
+async fn guessed_keys_are_limited_per_address_but_a_valid_key_works() {
     let client = TestClient::new().await;
     for _ in 0..600 {
         assert_eq!(client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await.status, 401);
@@ -326,7 +326,7 @@ async fn guesses_from_one_address_end_but_a_good_key_goes_on() {
 }
 
 #[tokio::test]
-async fn me_is_the_key() {
+async fn me_returns_the_current_key() {
     let client = TestClient::new().await;
     let me = client.call(&client.page_key, "GET", "/api/v1/me", Value::Null).await.body;
     let key = &me["key"];

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn pages_of_before_get_their_owners_mailbox_once() {
+    async fn existing_pages_get_the_owners_mailbox_as_destination_once() {
         let store = Store::in_memory().unwrap();
         let mut batch = Batch::new();
         batch.write(samples::account(1));

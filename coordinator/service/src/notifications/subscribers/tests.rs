@@ -40,7 +40,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn whoever_asks_is_told_the_same_and_the_address_is_asked_once_a_day() {
+async fn every_subscriber_gets_the_same_reply_and_one_request_a_day() {
     let world = world().await;
     let (service, shop, blog) = (&world.service, &world.shop, &world.blog);
     for (page, address) in [
@@ -72,7 +72,7 @@ async fn whoever_asks_is_told_the_same_and_the_address_is_asked_once_a_day() {
 }
 
 #[tokio::test]
-async fn one_who_has_confirmed_may_ask_for_another_page_on_the_same_day() {
+async fn a_confirmed_subscriber_may_subscribe_to_another_page_that_day() {
     let world = world().await;
     let service = &world.service;
     service.subscribers.subscribe(&world.shop, &mail("ann@example.com")).await.unwrap();
@@ -87,7 +87,7 @@ async fn one_who_has_confirmed_may_ask_for_another_page_on_the_same_day() {
 }
 
 #[tokio::test]
-async fn who_is_asked_depends_on_what_stands() {
+async fn a_confirmation_request_depends_on_the_stored_subscriber() {
     let fresh = NewSubscriber::new(START, false);
     let page = world().await.shop;
     let subscriber =
@@ -119,7 +119,7 @@ async fn who_is_asked_depends_on_what_stands() {
 }
 
 #[tokio::test]
-async fn only_the_link_of_this_page_and_in_time_confirms() {
+async fn only_an_unexpired_link_of_this_page_confirms() {
     let world = world().await;
     let (service, shop) = (&world.service, &world.shop);
     let caller = service.keys.authenticate(world.key(KeyAccess::Write, None).await.reveal()).unwrap();
@@ -158,7 +158,7 @@ async fn only_the_link_of_this_page_and_in_time_confirms() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_confirmed_by_its_answer_alone() {
+async fn a_webhook_is_confirmed_only_by_its_response() {
     let world = world().await;
     let (service, shop) = (&world.service, &world.shop);
     let outcome = service.subscribers.subscribe(shop, &hook("https://hooks.example/a")).await.unwrap();
@@ -201,7 +201,7 @@ async fn a_webhook_is_confirmed_by_its_answer_alone() {
 }
 
 #[tokio::test]
-async fn a_stranger_has_a_url_asked_once_a_day_and_a_host_ten_times_an_hour() {
+async fn challenges_are_limited_per_url_and_per_host() {
     let world = world().await;
     let (service, shop) = (&world.service, &world.shop);
     let mut links = BTreeSet::new();
@@ -230,7 +230,7 @@ async fn a_stranger_has_a_url_asked_once_a_day_and_a_host_ten_times_an_hour() {
 }
 
 #[tokio::test]
-async fn what_nobody_confirms_is_dropped_and_the_rest_stays() {
+async fn unconfirmed_subscribers_expire_and_confirmed_ones_stay() {
     let world = world().await;
     let (service, shop) = (&world.service, &world.shop);
     for address in ["ann@example.com", "bob@example.com"] {
@@ -248,7 +248,7 @@ async fn what_nobody_confirms_is_dropped_and_the_rest_stays() {
 }
 
 #[tokio::test]
-async fn leaving_needs_the_link_alone_and_works_on_a_hidden_page() {
+async fn unsubscribing_needs_only_the_link_even_on_a_hidden_page() {
     let world = world().await;
     let (service, shop) = (&world.service, &world.shop);
     service.subscribers.subscribe(shop, &mail("ann@example.com")).await.unwrap();

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_an_echo_beside_its_reason_alone() {
+    fn a_pause_is_ignored_only_next_to_its_reason() {
         for (sent, read) in [
             (json!({ "paused": true, "pausedBy": "plan" }), 0),
             (json!({ "paused": true }), 1),

@@ -19,7 +19,7 @@ fn quoted<'a>(text: &'a str, mark: &str) -> Vec<&'a str> {
 }
 
 #[tokio::test]
-async fn the_reference_needs_no_key_and_may_be_kept() {
+async fn the_reference_needs_no_key_and_may_be_cached() {
     let client = TestClient::new().await;
     let page = client.send("GET", PATH, &[], "").await;
     assert_eq!((page.status, page.headers["content-type"].to_str().unwrap()), (200, HTML));
@@ -46,7 +46,7 @@ async fn the_reference_needs_no_key_and_may_be_kept() {
 }
 
 #[tokio::test]
-async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
+async fn the_reference_is_complete_and_every_link_has_a_target() {
     let client = TestClient::new().await;
     let page = client.send("GET", PATH, &[], "").await.text;
     let ids = quoted(&page, " id=\"");

@@ -161,7 +161,7 @@ mod tests {
     const FAILED: Option<PingKind> = Some(PingKind::Failed(None));
 
     #[test]
-    fn the_last_part_of_the_path_is_a_word_or_an_exit_code() {
+    fn the_last_segment_is_a_report_or_an_exit_code() {
         for (address, expected) in [
             ("t", None),
             ("t/start", Some(PingKind::Started)),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_says_what_happened() {
+    fn the_query_of_a_push_has_its_report() {
         for (text, expected) in [
             ("", None),
             ("token=x&verbose", None),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_not_known_is_no_success() {
+    fn an_unknown_report_is_no_success() {
         for (text, rule) in [
             ("status=", "status must be up, 1 or ok, or down, 0 or fail"),
             ("status=warn", "status must be up, 1 or ok, or down, 0 or fail"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn path_and_query_say_one_thing() {
+    fn path_and_query_must_not_contradict() {
         let of = |address: &str, text: &str| {
             combine_reports(path(address).unwrap().1, query(text).unwrap().report).map_err(|fault| fault.to_string())
         };
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_brings_a_text_and_a_length() {
+    fn a_push_has_a_message_and_a_duration() {
         let read = query("status=down&msg=disk+is%20full%21&ping=1250.6").unwrap();
         assert_eq!((read.message.as_str(), read.run_ms), ("disk is full!", Some(1251)));
         for none in ["ping=", "ping=-1", "ping=NaN", "ping=inf", "ping=soon"] {

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn twenty_looks_are_under_way_at_once() {
+    async fn twenty_slow_calls_run_concurrently() {
         let answers = send_batch(&Slow::waiting_for(20), PATIENCE, &["look"; 20]).await;
         for (number, answer) in answers.iter().enumerate() {
             assert_eq!(answer["result"]["structuredContent"], number, "{answer}");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn writes_keep_their_order_and_wait_for_no_look() {
+    async fn writes_keep_their_order_and_do_not_wait_for_slow_calls() {
         // No slow call ends before the last write has started.
         let server = Slow::waiting_for(3);
         let answers = send_batch(&server, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;

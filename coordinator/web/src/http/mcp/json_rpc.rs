@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_the_id_it_had() {
+    fn an_invalid_message_is_refused_with_its_id() {
         for (value, id, code) in [
             (json!(1), Value::Null, INVALID_REQUEST),
             (json!({ "id": 5, "method": "ping" }), json!(5), INVALID_REQUEST),

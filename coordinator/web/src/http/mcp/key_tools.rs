@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_is_worked_out_once_for_both_lists() {
+    fn each_reason_is_computed_once_for_both_lists() {
         let ids = [1, 2, 3].map(MonitorId::from_u128);
         let monitors = ids.map(|id| json!({ "id": id.to_string() }));
         let mut document = json!({ "monitors": monitors, legacy::OLD_MONITORS: monitors });

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_site_and_clients_without_one_are_let_in() {
+    fn only_the_own_site_and_clients_without_origin_are_accepted() {
         let base = "https://status.example";
         assert!(is_let_in(base, None, "status.example"));
         assert!(is_let_in(base, None, "behind-a-proxy:8080"));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_on_loopback_answers_to_loopback_names_alone() {
+    fn a_service_on_loopback_accepts_only_loopback_hosts() {
         let base = "http://127.0.0.1:8080";
         assert!(is_let_in(base, None, "localhost:8080") && is_let_in(base, None, "[::1]:8080"));
         assert!(is_let_in(base, Some("http://localhost:3000"), "127.0.0.1:8080"));

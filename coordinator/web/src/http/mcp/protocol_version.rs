@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn header_and_message_together_decide_the_era() {
+    fn header_and_message_determine_the_protocol_era() {
         for (header, named, expected) in [
             (None, None, Ok(ProtocolEra::Legacy)),
             (Some("2025-06-18"), None, Ok(ProtocolEra::Legacy)),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_a_modern_request_must_say_what_it_says() {
+    fn headers_of_a_modern_request_must_match_its_body() {
         let both = |method, name| headers(&[("mcp-method", method), ("mcp-name", name)]);
         let params_map = params(Some(MODERN_VERSION));
         assert!(check_headers(&both("tools/call", "list_monitors"), "tools/call", &params_map).is_ok());

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn monitors_are_narrowed_and_shortened() {
+    fn monitors_are_filtered_and_shortened() {
         let monitors = json!([
             { "id": 1, "status": "down", "downReason": "refused", "downFrom": null, "headers": {} },
             { "id": 2, "status": "up" },
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incident_in_short_has_its_newest_update() {
+    fn a_brief_incident_has_its_newest_update() {
         let incident = json!({
             "id": 1, "title": "x", "endsAt": null, "updates": [{ "body": "new" }, { "body": "old" }],
             "monitors": [{ "id": 5, "name": "a" }], "remind": null,

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_and_what_a_model_does_not_need_are_left_out() {
+    fn null_and_unneeded_keywords_are_left_out() {
         let schema = json!({
             "type": ["string", "null"], "enum": ["a", "", null], "default": "a", "examples": ["a"],
             "description": "Which.", "maximum": 5,
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_null_clears_is_known() {
+    fn fields_that_null_clears_are_listed() {
         let properties = json!({ "a": { "type": ["string", "null"] }, "b": { "type": "string" } });
         assert_eq!(clearable_fields(properties.as_object().unwrap()), ["a"]);
     }

@@ -49,7 +49,7 @@ async fn modern(client: &TestClient, method: &str, mut params: Value) -> TestRes
 }
 
 #[tokio::test]
-async fn an_older_client_says_hello_lists_and_calls() {
+async fn an_older_client_initializes_lists_and_calls_tools() {
     let client = TestClient::new().await;
     for (requested, negotiated) in
         [("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"), ("2020-01-01", "2025-11-25")]
@@ -72,7 +72,7 @@ async fn an_older_client_says_hello_lists_and_calls() {
 }
 
 #[tokio::test]
-async fn a_key_has_the_tools_of_its_access() {
+async fn a_key_has_the_tools_that_its_access_allows() {
     let client = TestClient::new().await;
     let names = |list: Value| -> Vec<String> {
         let tools = list["result"]["tools"].as_array().cloned().unwrap_or_default();
@@ -101,7 +101,7 @@ async fn a_key_has_the_tools_of_its_access() {
 }
 
 #[tokio::test]
-async fn a_batch_answers_what_asks_and_counts_each_message() {
+async fn a_batch_answers_requests_and_counts_each_message() {
     let client = TestClient::new().await;
     let batch = json!([
         message(1, "ping", json!({})),
@@ -134,7 +134,7 @@ async fn a_batch_answers_what_asks_and_counts_each_message() {
 }
 
 #[tokio::test]
-async fn messages_above_the_keys_minute_are_refused_as_a_whole() {
+async fn messages_above_the_keys_rate_limit_are_all_refused() {
     let client = TestClient::new().await;
     let batch = json!(vec![message(1, "ping", json!({})); 20]);
     for _ in 0..6 {
@@ -151,7 +151,7 @@ async fn messages_above_the_keys_minute_are_refused_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_by_code() {
+async fn invalid_messages_are_answered_with_an_error_code() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -177,7 +177,7 @@ async fn what_is_no_message_is_answered_by_code() {
 }
 
 #[tokio::test]
-async fn another_sites_page_is_kept_out() {
+async fn a_page_of_another_site_is_refused() {
     let client = TestClient::new().await;
     let ping = message(1, "ping", json!({}));
     let evil = sent(&client, &client.write_key, &[("origin", "https://evil.example")], &ping).await;
@@ -228,7 +228,7 @@ async fn a_public_pages_endpoint_is_open_to_every_site() {
 }
 
 #[tokio::test]
-async fn a_public_page_has_tools_that_read_and_a_minute_of_its_own() {
+async fn a_public_page_has_read_only_tools_and_its_own_rate_limit() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "https://secret.example/x", "name": "Checkout" })).await;
     let public = async |body: Value| {

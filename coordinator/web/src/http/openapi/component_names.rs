@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_words_and_objects_become_components() {
+    fn enums_and_objects_become_components() {
         let values = json!({ "type": "string", "enum": ["none", "major"] });
         let region = json!({ "type": "string", "enum": ["asia"] });
         let body = json!({ "properties": {

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn over_https_only_a_cookie_of_this_very_host_counts() {
+    fn over_https_only_cookies_with_the_host_prefix_count() {
         let header_map = headers(&["a=b; __Host-plx-one=1; plx-two=2", "__Host-plx-one=3; __Host-other=4; junk"]);
         let tokens = |is_https| {
             let tokens = access_tokens(&header_map, is_https);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_is_known_by_what_it_was_given() {
+    fn a_browser_is_recognized_by_its_cookie() {
         let set = browser_cookie([7; 16], 60, false).unwrap();
         let pair = set.to_str().unwrap().split(';').next().unwrap().to_owned();
         assert_eq!(browser(&headers(&[&pair]), false), Some([7; 16]));

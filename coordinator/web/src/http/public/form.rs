@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_taken_from_pages_of_its_own_host_alone() {
+    fn a_form_is_accepted_only_from_its_own_host() {
         let is_allowed = |pairs: &[(&'static str, &str)]| {
             let header = |(name, value): &(&'static str, &str)| {
                 (HeaderName::from_static(name), value.parse::<HeaderValue>().unwrap())

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_range_is_none() {
+    fn an_unknown_range_is_ignored() {
         for (query, expected) in [
             ("range=24h", TimeRange::Day),
             ("a=b&range=7d", TimeRange::Week),

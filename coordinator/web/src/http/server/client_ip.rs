@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_v6_network_counts_as_one() {
+    fn an_ipv6_network_counts_as_one_address() {
         let key_of = |text: &str| address_key(text.parse().unwrap());
         assert_eq!(key_of("2001:db8::1"), key_of("2001:db8::ffff:1"));
         assert_ne!(key_of("2001:db8:0:1::1"), key_of("2001:db8::1"));

@@ -19,7 +19,7 @@ pub(super) struct ConnectionPermit {
 }
 
 impl ConnectionLimit {
-    /// Creates a limit of `most` connections per address.
+    /// Creates a limit of `max` connections per address.
     pub(super) fn new(max: usize) -> Self {
         Self { max_per_address: max, open: Arc::default() }
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_its_share_and_gets_it_back() {
+    fn connections_per_address_are_limited_and_released() {
         let limit = ConnectionLimit::new(2);
         let [one, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
         let first = limit.admit(one);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_one_by_all_its_addresses_and_loopback_is_free() {
+    fn an_ipv6_network_shares_one_limit_and_loopback_has_none() {
         let limit = ConnectionLimit::new(1);
         let _held = limit.admit("2001:db8::1".parse().unwrap());
         assert!(limit.admit("2001:db8::2".parse().unwrap()).is_none());

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_reader_left_is_taken_and_no_more_than_is_bearable() {
+    async fn an_unread_body_is_drained_up_to_a_limit() {
         for (count, length, read, expected) in [(9, 10, 0, 9), (9, 10, 4, 9), (9, 10, 9, 9), (100, 1 << 20, 1, 18)] {
             let (body, taken) = parts(count, length);
             let (mut lent_body, rest) = recoverable(body);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_never_comes_is_not_waited_for() {
+    async fn draining_a_stalled_body_times_out() {
         let (body, rest) = recoverable(stream::pending().boxed());
         drop(body);
         rest.drain_within(Duration::from_millis(20)).await;

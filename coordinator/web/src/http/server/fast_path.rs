@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_date_is_of_its_second() {
+    fn the_date_header_changes_every_second() {
         let response = |millis: i64| {
             let mut head = BytesMut::new();
             put_date(&mut head, Timestamp::from_millis(millis));

@@ -77,7 +77,7 @@ impl H2Guard {
     }
 
     /// Returns a reason to close the connection now, if there is one: a response stalled for `stall`, mass resets, or
-    /// no request for `first` since the connection was opened or for `quiet` since the last one.
+    /// no request for `first` since the connection was opened or for `idle_for` since the last one.
     pub(super) fn close_reason(
         &self,
         now: Instant,
@@ -204,7 +204,7 @@ mod tests {
     const SLACK: Duration = Duration::from_secs(5);
 
     #[test]
-    fn a_connection_without_requests_ends_sooner_than_one_that_had_some() {
+    fn a_connection_without_requests_is_closed_sooner() {
         let streams = H2Guard::new();
         assert_eq!(verdict(&streams, FIRST - SLACK), None);
         assert_eq!(verdict(&streams, FIRST), Some(H2CloseReason::Idle));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_left_lying_ends_it_and_one_that_waits_for_news_does_not() {
+    fn an_unread_response_closes_the_connection_and_a_pending_one_does_not() {
         let streams = H2Guard::new();
         let stream = streams.open_stream().guard_body(());
         assert_eq!(verdict(&streams, STALL - SLACK), None);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_handed_out_in_pieces_and_nothing_is_lost() {
+    fn a_response_is_sent_in_chunks_and_complete() {
         let document = Bytes::from(vec![7; CHUNK_BYTES * 2 + 1]);
         let mut body = H2Guard::new().open_stream().guard_body(Full::new(document.clone()));
         let mut cx = Context::from_waker(Waker::noop());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_only_cancels_is_known_and_an_impatient_reader_is_not() {
+    fn a_client_that_only_resets_streams_is_closed() {
         let impatient = H2Guard::new();
         for _ in 0..MAX_FREE_RESETS {
             drop(impatient.open_stream().guard_body(()));

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_idle_for_longest_leaves_and_those_with_a_request_stay() {
+    fn the_longest_idle_connection_is_evicted_and_busy_ones_stay() {
         let idle = IdleConnections::new(Duration::ZERO);
         let [busy, sending, used, fresh] = std::array::from_fn(|_| idle.register());
         let _busy = [busy.begin_request(), busy.begin_request()];
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_waiting_connection_gets_a_slot_once_another_is_idle() {
+    async fn a_waiting_connection_gets_the_slot_of_an_idle_one() {
         let idle = IdleConnections::new(Duration::ZERO);
         let connection = idle.register();
         let requests = connection.begin_request();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fresh_connection_is_left_alone_and_one_with_a_request_by_then_stays() {
+    async fn a_new_connection_is_not_evicted_before_it_can_send_a_request() {
         const FRESH: Duration = Duration::from_millis(50);
         let idle = IdleConnections::new(FRESH);
         let (started, connection) = (Instant::now(), idle.register());
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_busy_at_every_look_comes_back_into_the_order() {
+    fn a_busy_connection_is_queued_again_once_idle() {
         let idle = IdleConnections::new(Duration::ZERO);
         let [first, second] = std::array::from_fn(|_| idle.register());
         let requests = [first.begin_request(), second.begin_request()];

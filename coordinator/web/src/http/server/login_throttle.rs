@@ -122,7 +122,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(5000);
 
     #[test]
-    fn a_place_has_ten_and_a_right_one_does_not_count() {
+    fn an_address_has_ten_attempts_and_correct_ones_do_not_count() {
         let tries = LoginThrottle::new();
         for _ in 0..30 {
             let attempt = tries.begin(peer("192.0.2.1"), 1, NOW).unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_has_forty_whatever_page_they_are_for() {
+    fn a_network_has_forty_attempts_across_pages() {
         for (addresses, other) in [("2001:db8:0:{}::1", "2001:db8:1::1"), ("192.0.2.{}", "192.0.3.1")] {
             let tries = LoginThrottle::new();
             for n in 0..MAX_PER_NETWORK {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_sixty_of_those_who_were_wrong_and_locks_out_nobody_else() {
+    fn repeat_offenders_are_limited_per_page_and_nobody_else_is_locked_out() {
         let tries = LoginThrottle::new();
         let other_visitor = |n: u32| peer(&format!("198.51.{n}.1"));
         for n in 0..MAX_PER_PAGE {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn one_behind_a_proxy_holds_up_nobody_and_many_made_up_ones_are_bounded() {
+    fn a_forwarded_address_blocks_no_other_and_forged_ones_are_limited() {
         let forwarded =
             |n: u32| Some(ClientIp { address: IpAddr::from([10, (n >> 8) as u8, n as u8, 1]), is_forwarded: true });
         let tries = LoginThrottle::new();

@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_bounded_in_bytes_and_release_them() {
+    fn cached_heads_are_limited_in_bytes_and_release_them() {
         let total_bytes = Arc::default();
         let [first, second] = ["a", "b"].map(|tag| ResponseHeads::new(tag, &total_bytes));
         assert!(first.reserve(MAX_HEAD_BYTES - 10) && second.reserve(10));

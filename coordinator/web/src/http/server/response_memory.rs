@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_reader_has_a_share_and_all_have_a_bound() {
+    async fn memory_is_limited_per_client_and_in_total() {
         let answers = ResponseMemory::default();
         let hold = async |n, mebibytes| answers.admit(reader(n), true, long(mebibytes)).await;
         let first = hold(1, 30).await.unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_under_way_counts_until_it_is_answered() {
+    async fn a_running_request_is_counted_until_it_is_answered() {
         let answers = ResponseMemory::default();
         let reservations: Vec<_> = std::iter::from_fn(|| answers.reserve(reader(1)).ok()).take(1_000).collect();
         assert_eq!(reservations.len(), MAX_OWNER_BYTES / RESERVED_BYTES);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_document_that_many_read_counts_once_and_many_documents_are_bounded() {
+    async fn a_shared_document_counts_once_and_many_documents_are_limited() {
         let answers = ResponseMemory::default();
         let document = |n: u8| Bytes::from(vec![n; 4 << 20]);
         let hold = async |n, body: &Bytes| {

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_reader_who_takes_nothing_ends_the_connection() {
+    async fn a_client_that_does_not_read_is_disconnected() {
         let (stalled_end, reader_end) = duplex(16);
         let mut stalling = WriteTimeoutStream::new(
             stalled_end,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_put_back_is_read_again_before_the_rest() {
+    async fn unread_bytes_are_read_before_new_ones() {
         let (stalled_end, mut reader_end) = duplex(16);
         let mut stalling = WriteTimeoutStream::new(
             stalled_end,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_who_takes_something_is_served() {
+    async fn a_slow_client_is_not_disconnected() {
         let (stalled_end, mut reader_end) = duplex(16);
         let mut stalling = WriteTimeoutStream::new(
             stalled_end,

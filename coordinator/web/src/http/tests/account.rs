@@ -5,7 +5,7 @@ use parallax_core::plan::Plan;
 use super::*;
 
 #[tokio::test]
-async fn a_key_learns_what_the_plan_allows_and_how_much_is_used() {
+async fn a_key_shows_the_limits_and_the_usage_of_its_plan() {
     let client = TestClient::new().await;
     for body in [
         json!({ "url": "a.example" }),

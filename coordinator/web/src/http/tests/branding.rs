@@ -21,7 +21,7 @@ async fn patch(client: &TestClient, path: &str, body: Value) -> TestResponse {
 }
 
 #[tokio::test]
-async fn every_bound_of_a_look_holds_at_its_edge() {
+async fn branding_fields_are_checked_at_their_bounds() {
     let client = TestClient::new().await;
     let accepted = [
         ("password", json!("x")),
@@ -75,7 +75,7 @@ async fn every_bound_of_a_look_holds_at_its_edge() {
 }
 
 #[tokio::test]
-async fn a_password_is_kept_as_a_hash_and_ends_what_let_visitors_in() {
+async fn a_password_is_stored_as_a_hash_and_revokes_access_tokens() {
     let client = TestClient::new().await;
     let set = patch(&client, "", json!({ "password": "open sesame" })).await;
     assert_eq!(set.body["page"]["passwordProtected"], true);
@@ -144,7 +144,7 @@ async fn pictures_are_served_with_access_to_the_page_and_are_inert() {
 }
 
 #[tokio::test]
-async fn a_page_that_searches_leave_out_says_so_twice() {
+async fn a_noindex_page_says_so_in_header_and_document() {
     let client = TestClient::new().await;
     let robots = async |client: &TestClient| {
         let seen = client.send("GET", "/p/shop", &[], "").await;

@@ -16,7 +16,7 @@ impl TestClient {
 }
 
 #[tokio::test]
-async fn a_young_page_opens_with_what_its_age_fills_and_is_drawn_again_when_that_changes() {
+async fn the_default_range_follows_the_age_of_the_page() {
     let client = TestClient::new().await;
     // The page is older than its only monitor, so the age of the monitor counts.
     client.world.clock.set(START + 100 * DAY);
@@ -44,7 +44,7 @@ async fn a_young_page_opens_with_what_its_age_fills_and_is_drawn_again_when_that
 }
 
 #[tokio::test]
-async fn a_choice_goes_along_to_a_monitors_own_page() {
+async fn the_chosen_range_is_kept_in_links_to_monitors() {
     let client = TestClient::new().await;
     let created = client.create_monitor(json!({ "url": "a.example" })).await;
     let path = format!("/p/shop/monitors/{}", created["id"].as_str().unwrap());

@@ -113,7 +113,7 @@ async fn null_changes_an_incident_only_where_it_may() {
 }
 
 #[tokio::test]
-async fn whole_numbers_are_whole_however_they_are_written() {
+async fn integers_are_accepted_in_any_notation() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -165,7 +165,7 @@ async fn without_access_a_bad_header_is_not_reported() {
 }
 
 #[tokio::test]
-async fn a_query_is_read_as_forms_write_it() {
+async fn a_query_is_decoded_like_a_form() {
     let client = TestClient::new().await;
     let status = async |rest: &str| client.get(&client.shop_path(rest)).await.status;
     for accepted in
@@ -190,7 +190,7 @@ async fn a_query_is_read_as_forms_write_it() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_no_more_of_a_name_than_fits_a_line() {
+async fn an_error_quotes_only_the_start_of_a_long_name() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -209,7 +209,7 @@ async fn a_refusal_says_no_more_of_a_name_than_fits_a_line() {
 }
 
 #[tokio::test]
-async fn an_unchanged_status_document_is_known_by_its_tag() {
+async fn an_unchanged_status_document_keeps_its_tag() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example" })).await;
     let bearer = format!("Bearer {}", client.write_key);
@@ -224,7 +224,7 @@ async fn an_unchanged_status_document_is_known_by_its_tag() {
 }
 
 #[tokio::test]
-async fn a_refused_request_may_be_mended_under_the_same_idempotency_key() {
+async fn a_refused_request_may_be_corrected_with_the_same_idempotency_key() {
     let client = TestClient::new().await;
     let send = async |key: &str, path: &str, body: Value| {
         let bearer = format!("Bearer {key}");

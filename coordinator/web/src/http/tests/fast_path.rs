@@ -61,7 +61,7 @@ async fn visitor(server: &TestServer) -> TcpStream {
 }
 
 #[tokio::test]
-async fn documents_of_one_tag_go_out_with_their_own_lengths() {
+async fn documents_with_one_tag_have_their_own_lengths() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let mut stream = visitor(&server).await;
@@ -81,7 +81,7 @@ async fn documents_of_one_tag_go_out_with_their_own_lengths() {
 }
 
 #[tokio::test]
-async fn it_says_what_the_long_way_does() {
+async fn the_fast_path_answers_like_the_regular_path() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let tag = {
@@ -117,7 +117,7 @@ async fn it_says_what_the_long_way_does() {
 }
 
 #[tokio::test]
-async fn requests_one_after_the_other_in_parts_and_at_once_are_answered_in_order() {
+async fn sequential_split_and_pipelined_requests_are_answered_in_order() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let page = request("/p/shop", "");
@@ -143,7 +143,7 @@ async fn requests_one_after_the_other_in_parts_and_at_once_are_answered_in_order
 }
 
 #[tokio::test]
-async fn the_last_answer_ends_the_connection_and_so_does_silence_after_it() {
+async fn a_connection_ends_on_request_or_when_idle() {
     let client = TestClient::new().await;
     let server =
         server_within(ServerLimits { header_timeout: Duration::from_millis(100), ..ServerLimits::default() }, &client)
@@ -187,7 +187,7 @@ async fn an_edit_is_seen_by_the_next_request_of_a_connection() {
 }
 
 #[tokio::test]
-async fn a_document_that_something_happened_to_is_waited_for_on_the_short_way() {
+async fn the_fast_path_waits_for_a_changed_document() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let page = request("/p/shop", "");
@@ -205,7 +205,7 @@ async fn a_document_that_something_happened_to_is_waited_for_on_the_short_way() 
 }
 
 #[tokio::test]
-async fn a_stopped_server_ends_connections_of_the_short_way() {
+async fn a_stopped_server_ends_fast_path_connections() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let page = request("/p/shop", "");

@@ -13,7 +13,7 @@ impl TestClient {
 }
 
 #[tokio::test]
-async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
+async fn every_format_of_a_page_is_typed_tagged_and_up_to_date() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example", "name": "Web" })).await;
     let monitor = monitor["id"].as_str().unwrap().to_owned();
@@ -92,7 +92,7 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
 }
 
 #[tokio::test]
-async fn a_badge_is_known_again_by_what_it_says_and_how() {
+async fn the_tag_of_a_badge_depends_on_its_text_and_style() {
     let client = TestClient::new().await;
     let tag = async |path: &str| {
         let seen = client.fetch(&format!("/p/shop/{path}")).await;
@@ -114,7 +114,7 @@ async fn a_badge_is_known_again_by_what_it_says_and_how() {
 }
 
 #[tokio::test]
-async fn a_badge_of_nothing_says_so_and_a_bad_wish_is_named() {
+async fn a_badge_without_data_says_so_and_an_invalid_parameter_is_named() {
     let client = TestClient::new().await;
     for path in [
         "/p/none/badge.svg",
@@ -155,7 +155,7 @@ async fn only_the_frame_may_be_framed() {
 }
 
 #[tokio::test]
-async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
+async fn a_client_that_prefers_markdown_gets_it_at_the_same_url() {
     let client = TestClient::new().await;
     let accept = [("accept", "text/markdown, text/html")];
     for path in ["/p/shop", "/p/shop/history", "/p/shop.md"] {
@@ -177,7 +177,7 @@ async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
 }
 
 #[tokio::test]
-async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
+async fn imported_incidents_keep_their_times_and_displace_no_open_one() {
     let client = TestClient::new().await;
     let path = client.shop_path("/incidents");
     let open = json!({ "title": "Going on", "message": "We look." });
@@ -231,7 +231,7 @@ async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
 }
 
 #[tokio::test]
-async fn a_window_that_is_deleted_stays_in_the_calendar_as_cancelled_for_a_while() {
+async fn a_deleted_window_stays_in_the_calendar_as_cancelled() {
     let client = TestClient::new().await;
     let path = client.shop_path("/incidents");
     let at = |hours: i64| (client.world.service.now() + hours * 3_600_000).to_string();

@@ -185,7 +185,7 @@ async fn a_monitors_fields_keep_their_bounds() {
 }
 
 #[tokio::test]
-async fn a_slug_keeps_its_bounds_and_is_not_taken_twice() {
+async fn a_slug_keeps_its_bounds_and_is_unique() {
     let client = TestClient::new().await;
     let make = async |slug: Value| {
         client.world.clock.set(client.world.service.now() + 1000);
@@ -216,7 +216,7 @@ async fn a_slug_keeps_its_bounds_and_is_not_taken_twice() {
 }
 
 #[tokio::test]
-async fn a_body_that_means_harm_is_refused_fast_and_in_the_contracts_shape() {
+async fn a_hostile_body_is_refused_fast_with_a_regular_error() {
     // The limit is 50 ms. Debug builds on a busy machine get 40 times that, which an attack would still exceed.
     const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2000 } else { 50 });
     let client = TestClient::new().await;

@@ -46,7 +46,7 @@ async fn a_ping_is_answered_as_its_clients_expect() {
 }
 
 #[tokio::test]
-async fn what_is_no_ping_is_refused() {
+async fn invalid_pings_are_refused() {
     let client = TestClient::new().await;
     let (_, path) = heartbeat(&client).await;
     for (method, path, status) in [
@@ -65,7 +65,7 @@ async fn what_is_no_ping_is_refused() {
 }
 
 #[tokio::test]
-async fn a_slash_at_the_end_loses_no_ping() {
+async fn a_ping_with_a_trailing_slash_is_accepted() {
     let client = TestClient::new().await;
     let (id, path) = heartbeat(&client).await;
     for (method, rest) in [("GET", "/"), ("HEAD", "/start/"), ("POST", "/0/"), ("GET", "/3/?rid="), ("GET", "//")] {
@@ -108,7 +108,7 @@ async fn a_push_that_reports_a_failure_is_no_success() {
 }
 
 #[tokio::test]
-async fn a_ping_comes_from_where_the_proxy_says() {
+async fn a_ping_has_the_address_that_the_proxy_forwards() {
     let mut client = TestClient::new().await;
     let (id, path) = heartbeat(&client).await;
     for (peer, forwarded, expected) in [
@@ -124,7 +124,7 @@ async fn a_ping_comes_from_where_the_proxy_says() {
 }
 
 #[tokio::test]
-async fn a_token_is_a_uuid_and_takes_a_hundred_pings_a_second() {
+async fn a_token_is_a_uuid_and_allows_a_hundred_pings_a_second() {
     let client = TestClient::new().await;
     let (_, path) = heartbeat(&client).await;
     let token = path.strip_prefix("/ping/").unwrap();

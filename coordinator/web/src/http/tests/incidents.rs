@@ -56,7 +56,7 @@ async fn an_incident_shows_every_field_of_the_contract() {
 }
 
 #[tokio::test]
-async fn old_names_are_read_and_both_lists_are_one() {
+async fn old_names_are_accepted_and_both_lists_are_equal() {
     let client = TestClient::new().await;
     let mut ids = Vec::new();
     for name in ["one", "two"] {
@@ -93,7 +93,7 @@ async fn old_names_are_read_and_both_lists_are_one() {
 }
 
 #[tokio::test]
-async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
+async fn each_field_is_checked_at_its_bounds() {
     let client = TestClient::new().await;
     let window = |field: &str, value: Value| {
         let mut body = json!({ "kind": "maintenance", "title": "x", "startsAt": at(HOUR), "endsAt": at(2 * HOUR) });
@@ -222,7 +222,7 @@ async fn updates_lead_an_incident_to_its_end() {
 }
 
 #[tokio::test]
-async fn one_entered_after_it_was_over_is_resolved() {
+async fn an_incident_entered_afterwards_is_resolved() {
     let client = TestClient::new().await;
     let created = opened(&client, json!({ "title": "x", "startedAt": at(-HOUR), "resolvedAt": at(-MINUTE) })).await;
     assert_eq!((&created["status"], &created["resolvedAt"]), (&json!("resolved"), &json!(at(-MINUTE))));
@@ -271,7 +271,7 @@ async fn a_repeating_window_is_planned_stopped_and_completed() {
 }
 
 #[tokio::test]
-async fn lists_go_back_in_time_page_by_page() {
+async fn lists_are_paginated_back_in_time() {
     let client = TestClient::new().await;
     let mut ids = Vec::new();
     for (n, started) in [-3, -1, -2].into_iter().enumerate() {
@@ -330,7 +330,7 @@ async fn the_status_document_has_incident_times_in_milliseconds() {
 }
 
 #[tokio::test]
-async fn deploys_are_made_listed_and_deleted() {
+async fn deploys_are_created_listed_and_deleted() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let path = client.shop_path("/deploys");

@@ -17,7 +17,7 @@ async fn sent(client: &TestClient, key: &str, method: &str, path: &str, body: &V
 }
 
 #[tokio::test]
-async fn a_write_that_changes_nothing_writes_nothing_but_what_its_key_stands_for() {
+async fn an_unchanged_write_stores_only_its_idempotent_response() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let post = async |path: &str, body: Value| {
@@ -59,7 +59,7 @@ async fn a_write_that_changes_nothing_writes_nothing_but_what_its_key_stands_for
 }
 
 #[tokio::test]
-async fn a_long_answer_is_drawn_again_and_nothing_is_made_twice() {
+async fn a_long_response_is_rebuilt_and_nothing_is_created_twice() {
     let client = TestClient::new().await;
     let all = client.shop_path("/incidents");
     let new = json!({ "title": "First", "message": long_text() });
@@ -154,7 +154,7 @@ async fn concurrent_requests_share_the_last_bytes_of_a_page_once() {
 }
 
 #[tokio::test]
-async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates() {
+async fn a_list_is_paginated_and_the_status_document_has_the_newest_updates() {
     let client = TestClient::new().await;
     let all = client.shop_path("/incidents");
     let mut ids = Vec::new();

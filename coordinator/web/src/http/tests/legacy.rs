@@ -34,7 +34,7 @@ async fn every_route_of_a_monitor_answers_the_same_under_its_old_path() {
 }
 
 #[tokio::test]
-async fn a_monitor_is_made_changed_and_deleted_under_its_old_path() {
+async fn a_monitor_is_created_changed_and_deleted_under_its_old_path() {
     let client = TestClient::new().await;
     let list = client.shop_path("/checkpoints");
     let created = client.call(&client.write_key, "POST", &list, json!({ "url": "a.example" })).await;
@@ -74,7 +74,7 @@ async fn answers_carry_the_old_names_wherever_monitors_are_named() {
 }
 
 #[tokio::test]
-async fn a_page_may_be_labelled_as_monitors_were_called() {
+async fn a_page_may_have_the_old_name_of_monitors_as_slug() {
     let client = TestClient::new().await;
     for slug in ["checkpoints", "monitors"] {
         let body = json!({ "name": format!("Page {slug}"), "slug": slug });

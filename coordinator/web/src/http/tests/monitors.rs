@@ -40,7 +40,7 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
 }
 
 #[tokio::test]
-async fn every_type_is_made_with_its_defaults() {
+async fn every_type_is_created_with_its_defaults() {
     let client = TestClient::new().await;
     for (body, stored) in [
         (
@@ -128,7 +128,7 @@ async fn an_edit_keeps_what_is_left_out_and_null_clears() {
 }
 
 #[tokio::test]
-async fn a_request_sent_twice_gets_the_first_answer_again() {
+async fn a_repeated_request_gets_the_first_response() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let headers =
@@ -162,7 +162,7 @@ async fn a_request_sent_twice_gets_the_first_answer_again() {
 }
 
 #[tokio::test]
-async fn the_present_state_is_what_the_driver_says() {
+async fn the_current_state_is_that_of_the_driver() {
     let client = TestClient::new().await;
     let created = client.create_monitor(json!({ "url": "a.example" })).await;
     let id = created["id"].as_str().unwrap().to_owned();
@@ -207,7 +207,7 @@ async fn the_present_state_is_what_the_driver_says() {
 }
 
 #[tokio::test]
-async fn a_list_is_narrowed_to_statuses() {
+async fn a_list_is_filtered_by_status() {
     let client = TestClient::new().await;
     for (name, status) in [
         ("a", MonitorStatus::Up),
@@ -269,7 +269,7 @@ async fn an_unreadable_domain_is_reported_on_saving_and_in_the_last_check() {
 }
 
 #[tokio::test]
-async fn a_full_plan_answers_422_after_the_body_is_found_good() {
+async fn a_full_plan_answers_422_after_the_body_was_validated() {
     let client = TestClient::new().await;
     let free = parallax_core::plan::Plan::Free;
     client.world.service.accounts.set_plan(client.world.owner.id, free).await.unwrap();

@@ -60,7 +60,7 @@ async fn secrets_are_unmasked_only_in_one_destination_for_a_writer() {
 }
 
 #[tokio::test]
-async fn what_a_masked_reader_saw_is_not_taken_for_the_address() {
+async fn a_masked_value_is_not_accepted_as_an_address() {
     let client = TestClient::new().await;
     let created = client.destination(hook()).await;
     let mut seen = client.get(&client.shop_path("/destinations")).await.body["destinations"][1].clone();
@@ -74,7 +74,7 @@ async fn what_a_masked_reader_saw_is_not_taken_for_the_address() {
 }
 
 #[tokio::test]
-async fn a_new_secret_waits_beside_the_old_one_until_it_is_activated_or_a_day_is_over() {
+async fn a_new_secret_is_pending_until_it_is_activated_or_a_day_has_passed() {
     let client = TestClient::new().await;
     let created = client.destination(hook()).await;
     let path = format!("{}/rotate-secret", client.one(&created));
@@ -175,7 +175,7 @@ async fn the_free_plan_has_mail_only_and_reports_so() {
 }
 
 #[tokio::test]
-async fn a_smaller_plan_switches_off_what_it_does_not_have_and_a_larger_one_switches_it_on_again() {
+async fn a_smaller_plan_disables_destinations_and_a_larger_one_enables_them() {
     use parallax_core::plan::Plan;
 
     let client = TestClient::new().await;
@@ -219,7 +219,7 @@ async fn a_smaller_plan_switches_off_what_it_does_not_have_and_a_larger_one_swit
 }
 
 #[tokio::test]
-async fn names_that_mean_harm_are_refused_or_stay_what_they_are() {
+async fn hostile_names_are_refused_or_unchanged() {
     let client = TestClient::new().await;
     let named = |name: &str| json!({ "type": "email", "name": name, "to": "owner@example.com" });
     for rejected in

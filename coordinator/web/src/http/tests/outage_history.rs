@@ -89,7 +89,7 @@ async fn an_outage_is_listed_once_despite_repeats_and_absent_agents() {
 }
 
 #[tokio::test]
-async fn an_outage_that_was_ever_everywhere_is_listed_as_that() {
+async fn an_outage_that_was_global_once_is_listed_as_global() {
     use MonitorStatus::{Down, Up};
 
     let client = TestClient::new().await;
@@ -135,7 +135,7 @@ async fn an_incident_from_before_the_page_is_found_in_its_month() {
 }
 
 #[tokio::test]
-async fn a_deadline_that_our_absence_moved_is_an_event_of_its_heartbeat() {
+async fn an_extended_deadline_is_an_event_of_its_heartbeat() {
     use parallax_core::heartbeat::DeadlineExtension;
 
     let client = TestClient::new().await;

@@ -6,7 +6,7 @@ use super::pages::{dialog, document};
 use super::*;
 
 #[tokio::test]
-async fn a_document_has_one_best_address_by_whichever_it_is_reached() {
+async fn a_document_has_one_canonical_url() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
     let incident = json!({ "title": "Till is jammed", "impact": "major", "monitorIds": [monitor] });
@@ -86,7 +86,7 @@ async fn a_monitors_page_lists_its_incidents_and_windows_of_the_whole_page() {
 }
 
 #[tokio::test]
-async fn who_has_a_document_has_it_until_something_in_it_is_another() {
+async fn a_document_keeps_its_tag_until_its_content_changes() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example" })).await;
     let body = json!({ "title": "Till is jammed", "impact": "partial", "message": "We look." });
@@ -140,7 +140,7 @@ async fn the_scripts_of_a_document_are_small() {
 }
 
 #[tokio::test]
-async fn every_way_to_subscribe_is_in_the_dialog_of_a_page() {
+async fn the_dialog_of_a_page_has_every_way_to_subscribe() {
     let client = TestClient::new().await;
     let text = document(&client, "/p/shop").await;
     let dialog = dialog(&text);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 #[tokio::test]
-async fn a_page_is_made_and_deleted_with_all_that_is_on_it() {
+async fn a_page_is_created_and_deleted_with_its_content() {
     let client = TestClient::new().await;
     let new = json!({ "name": "Docs", "slug": "manual", "uptimeTarget": 99.5 });
     let created = client.call(&client.write_key, "POST", "/api/v1/pages", new).await;
@@ -34,7 +34,7 @@ async fn a_page_is_made_and_deleted_with_all_that_is_on_it() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_bound_to_a_page_goes_with_it() {
+async fn a_key_for_one_page_is_deleted_with_it() {
     let client = TestClient::new().await;
     let path = format!("/api/v1/pages/{}", client.world.blog.id);
     assert_eq!(client.call(&client.write_key, "DELETE", &path, Value::Null).await.status, 204);
@@ -75,7 +75,7 @@ async fn an_unchanged_response_gives_304() {
 }
 
 #[tokio::test]
-async fn a_repeated_write_says_that_it_is_one() {
+async fn a_repeated_write_is_marked_as_replayed() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let headers =
@@ -104,7 +104,7 @@ async fn an_invalid_body_is_reported_under_a_name_no_field_has() {
 }
 
 #[tokio::test]
-async fn a_monitor_is_paused_and_goes_on() {
+async fn a_monitor_is_paused_and_resumed() {
     let client = TestClient::new().await;
     let created = client.create_monitor(json!({ "url": "a.example", "paused": true })).await;
     assert_eq!(created["paused"], true);
@@ -116,7 +116,7 @@ async fn a_monitor_is_paused_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_look_is_had_once_in_ten_seconds_and_never_of_a_heartbeat() {
+async fn check_now_is_limited_and_refused_for_heartbeats() {
     let client = TestClient::new().await;
     let created = client.create_monitor(json!({ "url": "a.example" })).await;
     let path = client.shop_path(&format!("/monitors/{}/check", created["id"].as_str().unwrap()));
@@ -136,7 +136,7 @@ async fn a_look_is_had_once_in_ten_seconds_and_never_of_a_heartbeat() {
 }
 
 #[tokio::test]
-async fn events_are_read_part_by_part() {
+async fn events_are_paginated() {
     let client = TestClient::new().await;
     let created = client.create_monitor(json!({ "url": "a.example" })).await;
     let (page, id) = (client.world.shop.id, created["id"].as_str().unwrap().parse().unwrap());
@@ -190,7 +190,7 @@ async fn days_are_selected_by_date_within_400() {
 }
 
 #[tokio::test]
-async fn ids_of_keys_sort_by_when_they_were_made() {
+async fn ids_of_keys_sort_by_creation_time() {
     let client = TestClient::new().await;
     let id = async |key: &str| {
         let me = client.call(key, "GET", "/api/v1/me", Value::Null).await.body;

@@ -6,7 +6,7 @@ use parallax_core::page::branding::Language;
 use super::*;
 
 #[tokio::test]
-async fn a_page_is_found_by_its_label_and_by_its_domain() {
+async fn a_page_is_found_by_subdomain_and_custom_domain() {
     let client = TestClient::new().await;
     let name = async |host: &str, path: &str| {
         let seen = client.send("GET", path, &[("host", host)], "").await;
@@ -55,7 +55,7 @@ pub(super) async fn document(client: &TestClient, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
+async fn a_page_is_compressed_and_tagged_and_loads_only_its_own_assets() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example" })).await;
     let plain = client.send("GET", "/p/shop", &[], "").await;
@@ -93,7 +93,7 @@ async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
 }
 
 #[tokio::test]
-async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
+async fn a_change_is_visible_at_once_and_links_match_the_host() {
     let client = TestClient::new().await;
     assert!(document(&client, "/p/shop").await.contains("No data yet"));
     let body = json!({ "title": "Till is jammed", "impact": "partial", "message": "We *look*." });
@@ -116,7 +116,7 @@ async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
 }
 
 #[tokio::test]
-async fn what_people_write_can_not_become_markup() {
+async fn user_text_can_not_become_markup() {
     let client = TestClient::new().await;
     let payloads = [
         "<script>alert(1)</script>",
@@ -159,7 +159,7 @@ async fn what_people_write_can_not_become_markup() {
 }
 
 #[tokio::test]
-async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
+async fn the_fast_path_answers_like_the_regular_path_until_an_edit() {
     let client = TestClient::new().await;
     let fast = |method: &str, host: &str, path: &str, extra_headers: &[(&'static str, &str)]| {
         let mut request = ::http::Request::builder().method(method).uri(path).header("host", host);
@@ -244,7 +244,7 @@ async fn the_not_found_page_is_in_the_pages_language() {
 }
 
 #[tokio::test]
-async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
+async fn a_trailing_slash_is_redirected() {
     let client = TestClient::new().await;
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
@@ -310,7 +310,7 @@ async fn the_root_of_the_service_looks_like_the_rest_of_it() {
 }
 
 #[tokio::test]
-async fn what_other_sites_may_embed_is_listed_behind_the_footers_link() {
+async fn embeddable_content_is_listed_behind_the_footers_link() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": "Till" })).await;
     assert!(document(&client, "/p/shop").await.contains("<a href=\"/p/shop/badges\">Badge</a>"));

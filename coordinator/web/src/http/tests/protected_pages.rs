@@ -89,7 +89,7 @@ fn walked(slug: &str, monitor: &str) -> Vec<(&'static str, Method, String)> {
 }
 
 #[tokio::test]
-async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
+async fn no_route_reveals_a_protected_page() {
     let client = TestClient::new().await;
     let created = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
     let monitor = created["id"].as_str().unwrap().to_owned();
@@ -147,7 +147,7 @@ async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
 }
 
 #[tokio::test]
-async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
+async fn the_password_opens_every_route_and_redirects_to_the_requested_one() {
     let client = TestClient::new().await;
     let created = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
     let monitor = created["id"].as_str().unwrap().to_owned();
@@ -189,7 +189,7 @@ async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
 }
 
 #[tokio::test]
-async fn the_dialog_of_a_guarded_page_leads_to_the_addresses_that_open_without_a_pass() {
+async fn the_dialog_of_a_protected_page_has_links_with_its_feed_token() {
     let client = TestClient::new().await;
     let _page = client.locked("one").await;
     let pass = cookie(&client.try_password("one").await);
@@ -206,7 +206,7 @@ async fn the_dialog_of_a_guarded_page_leads_to_the_addresses_that_open_without_a
 }
 
 #[tokio::test]
-async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
+async fn an_access_token_is_valid_for_its_page_and_protection_for_thirty_days() {
     let client = TestClient::new().await;
     let page = client.locked("one").await;
     let blog = Page { password_hash: page.password_hash.clone(), ..client.world.blog.clone() };
@@ -249,7 +249,7 @@ async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
 }
 
 #[tokio::test]
-async fn a_form_of_another_site_opens_nothing() {
+async fn a_form_of_another_site_is_refused() {
     let client = TestClient::new().await;
     client.locked("one").await;
     for path in ["/p/shop/password", "/p/shop/sign-in", "/p/shop/sign-in/link", "/p/shop/sign-out"] {
@@ -266,7 +266,7 @@ async fn a_form_of_another_site_opens_nothing() {
 }
 
 #[tokio::test]
-async fn a_token_opens_what_programs_read_and_nothing_else() {
+async fn a_feed_token_opens_only_machine_readable_documents() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
     assert_eq!(client.world.service.page_access.feed_token(&client.world.shop), None, "a public page needs none");
@@ -310,7 +310,7 @@ async fn a_token_opens_what_programs_read_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn an_open_stream_ends_with_what_it_was_opened_by() {
+async fn an_open_stream_ends_when_its_access_ends() {
     let client = TestClient::new().await;
     client.locked("one").await;
     tokio::spawn(client.context.page_cache().clone().run());

@@ -148,7 +148,7 @@ async fn a_field_that_another_route_changes_is_refused_with_that_route() {
 }
 
 #[tokio::test]
-async fn a_typo_is_warned_of_next_to_the_result() {
+async fn a_typo_gets_a_warning_next_to_the_result() {
     let client = TestClient::new().await;
     let resources = resources(&client).await;
     let of = |name: &str| resources.iter().find(|(_, it)| *it == name).unwrap().0.clone();
@@ -229,7 +229,7 @@ async fn a_typo_is_warned_of_next_to_the_result() {
 }
 
 #[tokio::test]
-async fn a_monitor_is_sent_back_though_its_state_is_another_one_by_then() {
+async fn a_monitor_can_be_sent_back_after_its_state_changed() {
     let client = TestClient::new().await;
     let id = client.create_monitor(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
     let path = client.shop_path(&format!("/monitors/{id}"));
@@ -253,7 +253,7 @@ async fn a_monitor_is_sent_back_though_its_state_is_another_one_by_then() {
 }
 
 #[tokio::test]
-async fn an_incident_is_sent_back_though_it_went_on_by_then() {
+async fn an_incident_can_be_sent_back_after_new_updates() {
     let client = TestClient::new().await;
     let body = json!({ "title": "x", "message": "It changed 3 times." });
     let created = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
@@ -301,7 +301,7 @@ async fn an_incident_is_sent_back_though_it_went_on_by_then() {
 }
 
 #[tokio::test]
-async fn a_pause_by_the_plan_is_no_pause_of_the_owner() {
+async fn a_pause_by_the_plan_is_not_a_pause_by_the_owner() {
     let client = TestClient::new().await;
     let vendor = json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://status.example.org" });
     let vendor = client.create_monitor(vendor).await;

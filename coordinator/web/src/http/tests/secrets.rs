@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 #[tokio::test]
-async fn no_answer_shows_what_a_monitor_sends() {
+async fn no_response_shows_the_headers_and_bodies_of_checks() {
     let client = TestClient::new().await;
     let secrets = json!({
         "url": "https://user:s3cretpass@a.example/", "headers": { "X-Token": "s3cret\u{e9}head" }, "method": "POST",
@@ -50,7 +50,7 @@ async fn no_answer_shows_what_a_monitor_sends() {
 }
 
 #[tokio::test]
-async fn no_reader_learns_where_a_heartbeat_reports() {
+async fn no_read_only_key_sees_a_ping_url() {
     let client = TestClient::new().await;
     let heartbeat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
     let url = heartbeat["heartbeat"]["pingUrl"].as_str().unwrap();
@@ -74,7 +74,7 @@ async fn no_reader_learns_where_a_heartbeat_reports() {
 }
 
 #[tokio::test]
-async fn ids_of_others_in_a_body_are_as_good_as_none() {
+async fn foreign_ids_in_a_body_are_treated_as_missing() {
     let client = TestClient::new().await;
     let blog = format!("/api/v1/pages/{}/monitors", client.world.blog.id);
     let other = client.call(&client.write_key, "POST", &blog, json!({ "url": "a.example" })).await;

@@ -55,7 +55,7 @@ fn head(line: &str, key: &str, headers: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
+async fn an_options_request_for_the_server_is_answered_on_every_listener() {
     let client = TestClient::new().await;
     let request = b"OPTIONS * HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n";
     let redirecting = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
@@ -98,7 +98,7 @@ async fn a_request_over_a_socket_is_answered() {
 }
 
 #[tokio::test]
-async fn head_has_the_head_of_get_and_no_body() {
+async fn head_has_the_headers_of_get_and_no_body() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let get = exchange(&server, &head("GET /api/v1/me", &client.write_key, "")).await;
@@ -130,7 +130,7 @@ async fn a_chunked_body_is_bounded_too() {
 }
 
 #[tokio::test]
-async fn a_refusal_reaches_a_sender_who_is_still_sending() {
+async fn a_rejection_reaches_a_client_that_is_still_sending() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     for (key, length, status) in
@@ -160,7 +160,7 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_finish_a_head_is_let_go() {
+async fn an_unfinished_request_head_is_disconnected() {
     let client = TestClient::new().await;
     let limits = ServerLimits { header_timeout: Duration::from_millis(100), ..ServerLimits::default() };
     let server = server_within(limits, &client).await;
@@ -171,7 +171,7 @@ async fn whoever_does_not_finish_a_head_is_let_go() {
 }
 
 #[tokio::test]
-async fn connections_above_the_limit_wait_for_a_place() {
+async fn connections_above_the_limit_wait_for_a_slot() {
     let client = TestClient::new().await;
     let server = server_within(ServerLimits { connections: 1, ..ServerLimits::default() }, &client).await;
     // The body is sent later.

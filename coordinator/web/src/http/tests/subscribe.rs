@@ -151,7 +151,7 @@ async fn subscribing_reveals_nothing_of_other_subscribers() {
 }
 
 #[tokio::test]
-async fn what_was_typed_wrongly_comes_back_escaped_with_a_word_for_people() {
+async fn invalid_input_is_returned_escaped_with_an_explanation() {
     let client = TestClient::new().await;
     for (body, rule) in [
         ("", "Please enter a valid email address."),
@@ -175,7 +175,7 @@ async fn what_was_typed_wrongly_comes_back_escaped_with_a_word_for_people() {
 }
 
 #[tokio::test]
-async fn an_address_and_a_page_have_so_many_wishes_in_a_minute() {
+async fn subscriptions_are_limited_per_address_and_page() {
     let client = TestClient::new().await;
     let subscribe = async |n: usize| client.post("/p/shop/subscribe", &format!("email=a{n}%40b.example")).await.status;
     for n in 0..5 {
@@ -193,7 +193,7 @@ async fn an_address_and_a_page_have_so_many_wishes_in_a_minute() {
 }
 
 #[tokio::test]
-async fn a_page_that_hides_shows_its_forms_to_nobody() {
+async fn a_private_page_shows_no_subscription_forms() {
     let client = TestClient::new().await;
     client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
     for (method, path) in [

@@ -24,7 +24,7 @@ impl TestClient {
 }
 
 #[tokio::test]
-async fn crawlers_read_what_they_may_find_and_see_where_they_may_not() {
+async fn crawlers_get_robots_txt_and_a_sitemap() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
     let base = client.at(&format!("{BASE}/robots.txt")).await;
@@ -52,7 +52,7 @@ async fn crawlers_read_what_they_may_find_and_see_where_they_may_not() {
 }
 
 #[tokio::test]
-async fn an_icon_is_found_where_browsers_look_for_one() {
+async fn browsers_find_an_icon_at_its_usual_path() {
     let client = TestClient::new().await;
     for host in [BASE, PAGE, &format!("{BASE}/p/shop")] {
         let redirect = client.at(&format!("{host}/favicon.ico")).await;
@@ -71,7 +71,7 @@ async fn an_icon_is_found_where_browsers_look_for_one() {
 }
 
 #[tokio::test]
-async fn programs_find_every_description_from_the_catalogue_on() {
+async fn the_api_catalog_links_every_description() {
     let client = TestClient::new().await;
     for (host, relations) in
         [(BASE, &["service-desc", "service-doc"][..]), (PAGE, &["service-desc", "service-doc", "status"])]

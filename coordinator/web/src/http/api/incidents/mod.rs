@@ -93,7 +93,7 @@ fn incident(call: &RoutedRequest<Caller>) -> Result<IncidentId, ApiError> {
     call.id("incident")
 }
 
-/// Undoes in `shown` what changed since the sender read the incident, so that sending it back is not a change:
+/// Undoes in `current` what changed since the sender read the incident, so that sending it back is not a change:
 /// updates posted since, updates of an automatic incident that were renewed in place, and a status that followed
 /// them.
 fn accept_newer_updates(sent: &JsonObject, current: Option<&mut Value>) {

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subscribers_are_sent_an_incident_as_the_api_shows_it() {
+    fn subscribers_get_an_incident_in_the_format_of_the_api() {
         let at = Timestamp::from_millis(1_772_357_400_000);
         let monitor = MonitorId::from_u128(2);
         let remind = vec![ReminderInterval::parse("1h").unwrap()];

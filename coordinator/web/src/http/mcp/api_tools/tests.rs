@@ -14,7 +14,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn what_a_client_keeps_of_all_tools_is_short() {
+fn the_tool_list_is_short() {
     let tools = tools();
     let json = serde_json::to_string(&tools.tool_list(true)).unwrap();
     let longest = tools.tool_list(true).into_iter().map(|tool| (tool.to_string().len(), tool["name"].clone()));
@@ -74,7 +74,7 @@ fn a_change_clears_fields_by_name() {
 }
 
 #[test]
-fn a_reader_sees_no_tool_that_writes() {
+fn a_read_only_key_sees_no_tool_that_writes() {
     let tools = tools();
     assert!(tools.tool_list(false).iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
     assert!(tools.tool_list(true).len() > tools.tool_list(false).len());
@@ -101,14 +101,14 @@ fn arguments_become_a_path_a_query_and_a_body() {
 }
 
 #[test]
-fn looks_and_test_alerts_wait_for_somebody_else() {
+fn checks_and_test_alerts_are_slow_tools() {
     let tools = tools();
     let waiting: Vec<&str> = tools.tools.keys().map(String::as_str).filter(|name| tools.is_slow(name)).collect();
     assert_eq!(waiting, ["check_domain", "check_monitor", "test_destination"]);
 }
 
 #[test]
-fn old_names_answer_and_are_not_listed() {
+fn old_tool_names_work_and_are_not_listed() {
     let tools = tools();
     assert_eq!(legacy::OLD_TOOLS.map(|(old, _)| tools.writes(old)), [Some(false), Some(true)]);
     assert!(tools.tool_list(true).iter().all(|tool| legacy::OLD_TOOLS.iter().all(|(old, _)| tool["name"] != *old)));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_modern_client_needs_no_hello() {
+async fn a_modern_client_needs_no_initialization() {
     let client = TestClient::new().await;
     let discovery = modern(&client, "server/discover", json!({})).await;
     let result = &discovery.body["result"];
@@ -19,7 +19,7 @@ async fn a_modern_client_needs_no_hello() {
 }
 
 #[tokio::test]
-async fn versions_and_headers_that_do_not_agree_are_refused_by_code() {
+async fn mismatched_versions_and_headers_are_refused_with_an_error_code() {
     let client = TestClient::new().await;
     let list = message(9, "tools/list", json!({}));
     let unknown = sent(&client, &client.write_key, &[("mcp-protocol-version", "2099-01-01")], &list).await;
@@ -36,7 +36,7 @@ async fn versions_and_headers_that_do_not_agree_are_refused_by_code() {
 }
 
 #[tokio::test]
-async fn a_header_of_an_unknown_version_is_refused_with_whatever_it_comes() {
+async fn a_header_of_an_unknown_version_is_refused_with_any_body() {
     let client = TestClient::new().await;
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     for body in [note.clone(), json!([note]), message(1, "initialize", json!({}))] {
@@ -51,7 +51,7 @@ async fn a_header_of_an_unknown_version_is_refused_with_whatever_it_comes() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_given_whole_has_no_other_part() {
+async fn a_complete_list_has_no_next_cursor() {
     let client = TestClient::new().await;
     let list = async |cursor: Value| {
         reply_to(&client, &client.read_key, message(1, "tools/list", json!({ "cursor": cursor }))).await
@@ -63,7 +63,7 @@ async fn a_list_that_is_given_whole_has_no_other_part() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_events_alone_gets_its_answers_as_events() {
+async fn a_client_that_accepts_only_events_gets_events() {
     let client = TestClient::new().await;
     let events = [("accept", "text/event-stream")];
     let ping = message(1, "ping", json!({}));

@@ -49,7 +49,7 @@ async fn is_counted(client: &TestClient, path: &str, credentials: &[(&'static st
 }
 
 #[tokio::test]
-async fn what_is_no_message_counts_against_the_keys_minute() {
+async fn invalid_messages_count_against_the_keys_limit() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.read_key);
     is_counted(&client, "/api/v1/mcp", &[("authorization", &bearer)]).await;
@@ -57,14 +57,14 @@ async fn what_is_no_message_counts_against_the_keys_minute() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_counts_against_the_pages_minute() {
+async fn invalid_messages_count_against_the_pages_limit() {
     let client = TestClient::new().await;
     is_counted(&client, "/p/shop/mcp", &[]).await;
     assert_eq!(client.get("/api/v1/me").await.status, 200, "it does not count against a key");
 }
 
 #[tokio::test]
-async fn a_batch_that_does_not_fit_the_minute_runs_none_of_its_messages() {
+async fn a_batch_over_the_rate_limit_runs_no_message() {
     let client = TestClient::new().await;
     let page = client.world.shop.id.to_string();
     let make = tool(1, "create_monitor", json!({ "pageId": page, "url": "https://a.example" }));
@@ -80,7 +80,7 @@ async fn a_batch_that_does_not_fit_the_minute_runs_none_of_its_messages() {
 }
 
 #[tokio::test]
-async fn a_get_or_delete_is_answered_with_what_is_allowed() {
+async fn get_and_delete_are_answered_with_the_allowed_methods() {
     let client = TestClient::new().await;
     for method in ["GET", "DELETE", "PUT"] {
         for (path, allowed) in [("/api/v1/mcp", "POST"), ("/p/shop/mcp", "POST, OPTIONS")] {

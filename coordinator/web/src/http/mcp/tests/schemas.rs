@@ -87,7 +87,7 @@ async fn full(client: &TestClient) -> [String; 4] {
 }
 
 #[tokio::test]
-async fn every_tool_takes_and_gives_what_its_schemas_say() {
+async fn every_tool_conforms_to_its_schemas() {
     let client = TestClient::new().await;
     let [page, monitor, heartbeat, incident] = full(&client).await;
     let of_monitor = json!({ "pageId": page, "monitorId": monitor });
@@ -189,7 +189,7 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
 }
 
 #[tokio::test]
-async fn every_tool_says_what_it_is() {
+async fn every_tool_has_a_schema_a_description_and_annotations() {
     let client = TestClient::new().await;
     for tool in tools_of(&client, &client.write_key).await {
         let name = tool["name"].as_str().unwrap().to_owned();
@@ -211,7 +211,7 @@ async fn every_tool_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
+async fn no_tool_shows_secrets_to_readers_or_visitors() {
     let client = TestClient::new().await;
     let [page, monitor, heartbeat, _] = full(&client).await;
     let token =
@@ -265,7 +265,7 @@ async fn a_refusal_names_every_field_and_its_rule() {
 }
 
 #[tokio::test]
-async fn a_change_that_would_come_to_nothing_is_not_taken() {
+async fn update_incident_refuses_a_status() {
     let client = TestClient::new().await;
     let [page, _, _, incident] = full(&client).await;
     // An incident is closed by posting an update; update_incident has no status argument.

@@ -37,7 +37,7 @@ async fn two_monitors(client: &TestClient) {
 }
 
 #[tokio::test]
-async fn instructions_name_only_tools_that_are_there() {
+async fn instructions_name_only_existing_tools() {
     let client = TestClient::new().await;
     for key in [Some(client.write_key.as_str()), Some(client.read_key.as_str()), None] {
         let hello = ask(&client, key, &message(1, "initialize", json!({}))).await;
@@ -96,7 +96,7 @@ async fn a_key_gets_the_reason_and_a_visitor_does_not() {
 }
 
 #[tokio::test]
-async fn a_brief_result_keeps_what_shows_the_state() {
+async fn a_brief_result_keeps_the_state() {
     let client = TestClient::new().await;
     two_monitors(&client).await;
     let page = client.world.shop.id.to_string();
@@ -155,7 +155,7 @@ async fn a_window_is_planned_in_local_time() {
 }
 
 #[tokio::test]
-async fn words_are_whole_sentences() {
+async fn tool_texts_are_complete_sentences() {
     let client = TestClient::new().await;
     let page = client.world.shop.id.to_string();
     let heartbeat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;

@@ -102,7 +102,7 @@ fn parameters_and_headers_have_examples_too() {
 }
 
 #[test]
-fn words_and_objects_are_named_and_null_is_a_type_of_its_own() {
+fn enums_and_objects_are_named_and_null_is_a_separate_type() {
     let document = document();
     each(&document["components"]["schemas"], "", &mut |pointer, object| {
         let Some(values) = object.get("enum").and_then(Value::as_array) else { return };
@@ -125,7 +125,7 @@ fn words_and_objects_are_named_and_null_is_a_type_of_its_own() {
 }
 
 #[test]
-fn answers_require_what_they_show_and_nothing_has_a_default() {
+fn responses_require_their_properties_and_nothing_has_a_default() {
     let document = document();
     let operations = operations();
     let bodies: BTreeSet<&str> = operations.iter().filter_map(|one| Some(one.body.as_ref()?.name)).collect();
@@ -183,7 +183,7 @@ fn every_operation_lists_its_errors_and_has_one_known_tag() {
 }
 
 #[test]
-fn a_webhook_is_described_with_signatures_that_hold() {
+fn a_webhook_is_described_with_valid_signatures() {
     let document = document();
     let webhook = &document["webhooks"]["alert"]["post"];
     let value = |name: &str| {
@@ -204,7 +204,7 @@ fn a_webhook_is_described_with_signatures_that_hold() {
 }
 
 #[test]
-fn what_subscribers_get_is_described_by_examples_of_it() {
+fn subscriber_webhooks_are_described_by_examples() {
     let document = document();
     for (name, schema, event) in [
         ("subscriberNews", "SubscriberNews", "incident.updated"),
@@ -228,7 +228,7 @@ const SIGNATURE: &str = "sha256=3b47ce99ab5a6cddfd1aaf84f3649c77cce086278e64ad26
 const STANDARD: &str = "v1,K4KQi3XgCIdk8o0I04k2e4JwQbgKfNH28e1MR21gzmk=";
 
 #[tokio::test]
-async fn examples_of_bodies_are_taken() {
+async fn examples_of_bodies_are_accepted() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let id = monitor["id"].as_str().unwrap();

@@ -238,17 +238,17 @@ fn compare_generated(is_tls: bool) {
 }
 
 #[test]
-fn every_answer_is_that_of_hyper() {
+fn every_response_equals_that_of_hyper() {
     compare_generated(false);
 }
 
 #[test]
-fn every_answer_over_tls_is_that_of_hyper() {
+fn every_response_over_tls_equals_that_of_hyper() {
     compare_generated(true);
 }
 
 #[test]
-fn requests_cut_at_any_byte_are_answered_as_by_hyper() {
+fn requests_split_at_any_byte_are_answered_as_by_hyper() {
     let comparison = Comparison::new(false);
     let page = "GET /p/shop HTTP/1.1\r\nHost: status.example\r\nAccept-Encoding: gzip\r\n\r\n";
     let last = "GET / HTTP/1.1\nhost: shop.pages.example\nAccept-Encoding: br\nConnection: close\n\n";

@@ -63,7 +63,7 @@ fn abbreviated(value: &Value) -> String {
 }
 
 #[tokio::test]
-async fn what_the_description_allows_is_taken() {
+async fn values_that_the_description_allows_are_accepted() {
     let shop = ConformanceFixture::new().await;
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
@@ -79,7 +79,7 @@ async fn what_the_description_allows_is_taken() {
 }
 
 #[tokio::test]
-async fn what_the_description_forbids_is_refused_by_name() {
+async fn values_that_the_description_forbids_are_refused_by_name() {
     let shop = ConformanceFixture::new().await;
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
@@ -97,7 +97,7 @@ async fn what_the_description_forbids_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn null_is_taken_where_the_description_says_so_and_nowhere_else() {
+async fn null_is_accepted_only_where_the_description_says_so() {
     let shop = ConformanceFixture::new().await;
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
@@ -142,7 +142,7 @@ async fn required_fields_are_required_and_no_others() {
 }
 
 #[tokio::test]
-async fn every_parameter_of_a_query_keeps_what_the_description_says() {
+async fn every_query_parameter_conforms_to_the_description() {
     let shop = ConformanceFixture::new().await;
     let mut seen = 0;
     for operation in operations() {

@@ -18,7 +18,7 @@ impl ConformanceFixture {
 }
 
 #[tokio::test]
-async fn what_is_left_out_of_a_change_stays_and_null_clears() {
+async fn absent_fields_of_a_change_stay_and_null_clears() {
     let shop = ConformanceFixture::new().await;
     let mut count = 0;
     for operation in operations().into_iter().filter(|it| it.method == Method::PATCH) {

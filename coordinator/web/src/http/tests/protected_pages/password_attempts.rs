@@ -45,7 +45,7 @@ async fn wrong_passwords_are_counted_by_visitor_and_by_page() {
 }
 
 #[tokio::test]
-async fn one_behind_a_proxy_on_this_host_holds_up_no_other_there() {
+async fn clients_behind_a_local_proxy_are_limited_separately() {
     let mut client = TestClient::new().await;
     client.locked("one").await;
     client.peer = "127.0.0.1";
@@ -65,7 +65,7 @@ async fn one_behind_a_proxy_on_this_host_holds_up_no_other_there() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_costs_the_same_whether_there_is_a_page_or_not() {
+async fn a_wrong_password_takes_as_long_for_a_missing_page() {
     let client = TestClient::new().await;
     client.locked("one").await;
     let paths = ["/p/shop/password", "/p/none/password", "/p/journal/password"];

@@ -76,7 +76,7 @@ async fn a_link_signs_in_the_requesting_browser_once_and_redirects() {
 }
 
 #[tokio::test]
-async fn a_link_ends_after_a_quarter_of_an_hour_and_with_the_right_to_it() {
+async fn a_link_expires_after_fifteen_minutes_or_with_the_permission() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
     let browser = cookie(&client.ask("ann@example.com", None).await);
@@ -127,7 +127,7 @@ async fn only_allowed_mailboxes_get_mail_and_the_reply_reveals_nothing() {
 }
 
 #[tokio::test]
-async fn nobody_can_have_a_mailbox_written_to_over_and_over() {
+async fn sign_in_mails_to_a_mailbox_are_limited() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
     for n in 0..5 {
@@ -154,7 +154,7 @@ async fn nobody_can_have_a_mailbox_written_to_over_and_over() {
 }
 
 #[tokio::test]
-async fn strangers_at_one_place_use_up_nobodys_links() {
+async fn strangers_of_one_network_do_not_use_up_sign_in_links() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
     let ask = async |network: u128| {
