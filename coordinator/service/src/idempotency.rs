@@ -145,11 +145,11 @@ impl ServiceContext {
         self.commit_change(lock_id, || async move {
             let page = self.page(caller, page)?;
             if let Some(answer) = self.replayed_answer(once)? {
-                let done = match long_answer_id(&answer) {
+                let outcome = match long_answer_id(&answer) {
                     Some(id) => RequestOutcome::Reread(T::reread(self, page.id, id).await?),
                     None => RequestOutcome::Replayed(answer),
                 };
-                return Ok((done, None));
+                return Ok((outcome, None));
             }
             let (created, mut batch) = make(page).await?;
             self.store_answer(once, &created, &mut batch)?;

@@ -99,7 +99,7 @@ pub(super) fn view(inspection: &MonitorInspection) -> Value {
 
 fn region_view(inspection: &MonitorInspection, region: &RegionInspection) -> Value {
     let is_regional = inspection.machine.settings.kind.is_regional();
-    let is_here = |of: Region| !is_regional || of == region.region;
+    let is_here = |other: Region| !is_regional || other == region.region;
     let stale = inspection
         .machine
         .deadlines

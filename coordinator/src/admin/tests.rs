@@ -242,9 +242,9 @@ async fn an_operator_sets_and_clears_the_fields_of_a_page() {
         ("logo", "data:image/svg+xml;base64,PHN2Zy8+"),
         ("customDomain", "status.shop.example"),
     ];
-    let order = set("shop", &fields, &[], Some("sesame"));
-    assert!(!format!("{order:?}").contains("sesame"));
-    let view = fixture.ask(order).await.unwrap();
+    let command = set("shop", &fields, &[], Some("sesame"));
+    assert!(!format!("{command:?}").contains("sesame"));
+    let view = fixture.ask(command).await.unwrap();
     assert_eq!((&view["id"], &view["name"], &view["theme"]), (&page["id"], &json!("Store"), &json!("dark")));
     assert_eq!((&view["private"], &view["passwordProtected"]), (&json!(true), &json!(true)));
     assert_eq!(view["allowedPeople"], json!(["ann@example.com", "bob@example.com"]));
@@ -255,13 +255,13 @@ async fn an_operator_sets_and_clears_the_fields_of_a_page() {
     let view = fixture.ask(cleared).await.unwrap();
     assert_eq!((&view["passwordProtected"], &view["logo"]), (&json!(false), &Value::Null));
     assert_eq!((&view["allowedPeople"], &view["domainVerification"]), (&json!([]), &Value::Null));
-    let wrong = [("theme", "blue"), ("private", "maybe"), ("color", "red")];
-    let fault = fixture.ask(set("shop", &wrong, &["theme"], None)).await.unwrap_err();
+    let invalid = [("theme", "blue"), ("private", "maybe"), ("color", "red")];
+    let fault = fixture.ask(set("shop", &invalid, &["theme"], None)).await.unwrap_err();
     assert!(
         fault.message.contains("color is not a field of a page") && fault.message.contains("theme must be set or"),
         "{fault}"
     );
-    let fault = fixture.ask(set("shop", &wrong[..2], &[], None)).await.unwrap_err();
+    let fault = fixture.ask(set("shop", &invalid[..2], &[], None)).await.unwrap_err();
     assert!(
         fault.message.contains("theme must be one of") && fault.message.contains("private must be true"),
         "{fault}"

@@ -45,13 +45,13 @@ pub(super) fn start(
     settings: &ServiceSettings,
     notices: OperatorAlertConsumer,
     wake: &Arc<Notify>,
-    watch: &Supervisor,
+    supervisor: &Supervisor,
 ) -> Consumers {
     let alerts = Arc::new(AlertConsumer::new(settings.base_url.clone(), settings.root_domain.clone()));
     let subscribers = BulletinConsumer::new(settings.base_url.clone(), settings.root_domain.clone());
     // Bulletins are fanned out to subscribers in slices; the fan-out wakes the deliverer.
     let new_events = Arc::new(Notify::new());
-    let mut group = watch.task_group();
+    let mut group = supervisor.task_group();
     spawn(&mut group, Arc::clone(&alerts), store, clock, wake);
     spawn(&mut group, Arc::new(IncidentConsumer), store, clock, wake);
     spawn(&mut group, Arc::new(notices), store, clock, wake);

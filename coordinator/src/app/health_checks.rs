@@ -93,9 +93,9 @@ struct HealthChecks {
 
 impl HealthChecks {
     /// Creates a checker and reads which topics are alerted.
-    async fn start(of: HealthSources) -> Result<Self> {
-        let open_topics = of.store.read(alerted_topics).await?;
-        Ok(Self { sources: of, alerts: AlertTracker::with_reported(open_topics), space: None, runs: 0 })
+    async fn start(sources: HealthSources) -> Result<Self> {
+        let open_topics = sources.store.read(alerted_topics).await?;
+        Ok(Self { sources, alerts: AlertTracker::with_reported(open_topics), space: None, runs: 0 })
     }
 
     /// Runs all checks once.
@@ -198,23 +198,23 @@ fn unfit_hosts(views: &[AgentView]) -> Vec<(OperatorProblem, bool)> {
     views.sort_by_key(|view| view.agent.id);
     let mut reported = BTreeSet::new();
     let faulty_hosts = views.into_iter().filter_map(|view| {
-        let holds = !view.unfit.is_empty();
+        let is_present = !view.unfit.is_empty();
         let host = view.remote.map(|remote| remote.ip().to_canonical());
         let host = host.map(|ip| if ip.is_loopback() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { ip });
-        if holds && host.is_some_and(|host| !reported.insert((host, &view.unfit))) {
+        if is_present && host.is_some_and(|host| !reported.insert((host, &view.unfit))) {
             return None;
         }
         let faults = view.unfit.join("; ").chars().take(MAX_FAULTS).collect();
-        Some((OperatorProblem::UnfitHost { agent: view.agent.id, faults }, holds))
+        Some((OperatorProblem::UnfitHost { agent: view.agent.id, faults }, is_present))
     });
     faulty_hosts.collect()
 }
 
 /// Checks whether other agents contradict an agent that is not in quarantine for it.
 fn contradiction(view: &AgentView) -> (OperatorProblem, bool) {
-    let holds = view.contradicted.is_some() && !view.is_quarantined;
-    let by = view.contradicted.iter().flat_map(|by| by.chars()).take(MAX_FAULTS).collect();
-    (OperatorProblem::Contradicted { agent: view.agent.id, by }, holds)
+    let is_present = view.contradicted.is_some() && !view.is_quarantined;
+    let summary = view.contradicted.iter().flat_map(|summary| summary.chars()).take(MAX_FAULTS).collect();
+    (OperatorProblem::Contradicted { agent: view.agent.id, by: summary }, is_present)
 }
 
 /// Checks free space; returns `None` between the bounds, which keeps the alerted state.
@@ -230,11 +230,11 @@ fn authority_expiry(ends: i64, now: Timestamp) -> (OperatorProblem, bool) {
 
 /// Checks whether certificates of hostnames near expiry have failed to renew.
 fn hostname_certificates(ending: Option<ExpiringCertificates>) -> (OperatorProblem, bool) {
-    let holds = ending.is_some();
+    let is_present = ending.is_some();
     // An ended alert names no hostname.
     let none = || ExpiringCertificates { first_host: String::new(), count: 0, expires_at: Timestamp::from_millis(0) };
     let ExpiringCertificates { first_host: first, count, expires_at: ends_at } = ending.unwrap_or_else(none);
-    (OperatorProblem::AcmeCertificatesExpiring { first, count, ends_at }, holds)
+    (OperatorProblem::AcmeCertificatesExpiring { first, count, ends_at }, is_present)
 }
 
 /// Checks whether the operator's own certificate is near expiry: the last sixth of its lifetime, at most two weeks.

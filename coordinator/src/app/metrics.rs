@@ -115,7 +115,7 @@ impl Scrape {
     fn operator_alerts(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let problems = self.sources.driver.mesh_problems();
         let is_present = |problem| i64::from(problems.contains(&problem));
-        let whole = [
+        let mesh_wide = [
             ([("notice", "nobody_connected")], is_present(MeshProblem::NoneConnected)),
             ([("notice", "nothing_confirmed")], is_present(MeshProblem::NoConfirmation)),
             ([("notice", "repeated_only")], is_present(MeshProblem::RepeatOnly)),
@@ -123,7 +123,7 @@ impl Scrape {
             ([("notice", "names_fail")], is_present(MeshProblem::DnsFailing)),
             ([("notice", "contradicted")], is_present(MeshProblem::Contradicted)),
         ];
-        page.gauges("mesh_notice", "1 while a mesh-wide problem exists", whole)?;
+        page.gauges("mesh_notice", "1 while a mesh-wide problem exists", mesh_wide)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {
             let row = |name, problem| ([("notice", name), ("region", region.name())], is_present(problem));
             [
@@ -200,10 +200,10 @@ impl Scrape {
 
     fn deliveries(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let deliveries = &self.sources.deliveries;
-        let tries = deliveries
+        let attempts = deliveries
             .attempts()
             .map(|(channel, verdict, count)| ([("channel", channel.name()), ("outcome", verdict.label())], count));
-        page.counters("deliveries", "Delivery attempts, by channel and outcome", tries)?;
+        page.counters("deliveries", "Delivery attempts, by channel and outcome", attempts)?;
         page.counter("deliveries_dropped", "Deliveries dropped without being sent", &deliveries.dropped)?;
         page.gauge("deliveries_waiting", "Deliveries waiting to be sent", signed(deliveries.waiting_count()))?;
         page.gauge(

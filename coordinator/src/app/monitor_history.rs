@@ -38,9 +38,9 @@ pub(super) fn counts_by_day(
     let first = number(days.start()).max(0);
     let last = number(days.end()).max(first);
     let mut region_counts = CountsByDay::new();
-    for (day, sealed) in history.days(read, monitor.id, first..last.saturating_add(1))? {
+    for (day, sealed_counts) in history.days(read, monitor.id, first..last.saturating_add(1))? {
         let Some(date) = i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days) else { continue };
-        for (region, rollup) in sealed.into_iter().filter(|(region, _)| regions.contains(*region)) {
+        for (region, rollup) in sealed_counts.into_iter().filter(|(region, _)| regions.contains(*region)) {
             region_counts.entry(region).or_default().insert(date, rollup.counts);
         }
     }

@@ -112,9 +112,10 @@ impl Statistics for HistoryStatistics {
         after: CheckCursor,
         limit: usize,
     ) -> BoxFuture<'a, ServiceResult<Vec<Reading>>> {
-        let (history, named, created_at) = (Arc::clone(&self.history), (monitor.slot, monitor.id), monitor.created_at);
+        let (history, slot_and_id, created_at) =
+            (Arc::clone(&self.history), (monitor.slot, monitor.id), monitor.created_at);
         let query = self.store.read(move |read| {
-            newest_readings(&history, read, named, created_at, after, limit).map_err(StoreError::from)
+            newest_readings(&history, read, slot_and_id, created_at, after, limit).map_err(StoreError::from)
         });
         query.map(|result| result.map_err(ServiceError::from)).boxed()
     }
@@ -160,7 +161,7 @@ impl Statistics for HistoryStatistics {
         let limits = self.judging.plan_limits;
         let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
-            let of = |monitor: &Monitor| {
+            let read_one = |monitor: &Monitor| {
                 let counted = statistics_query(monitor, &page, plan, &mesh, now).counted;
                 let all = (now, RegionSet::ALL);
                 let counts = monitor_history::counts_by_day(&history, read, (monitor, plan), &page, all, &days)?;
@@ -169,7 +170,7 @@ impl Statistics for HistoryStatistics {
                     monitor_history::watched_by_day(&history, read, (monitor, interval), &page, now, &counts)?;
                 Ok(DailyOutcomes { counted, by_region: counts, watched })
             };
-            monitors.iter().map(of).collect()
+            monitors.iter().map(read_one).collect()
         });
         query.map(|result| result.map_err(ServiceError::from)).boxed()
     }
@@ -184,11 +185,11 @@ impl Statistics for HistoryStatistics {
         let (page, limits) = (page.clone(), self.judging.plan_limits);
         let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
-            let of = |monitor: &Monitor| {
+            let read_one = |monitor: &Monitor| {
                 let interval = i64::from(effective_settings(monitor, &page, plan, &limits).interval_ms);
                 Ok(monitor_history::counts_by_slice(&history, read, (monitor, plan, interval), &spans)?)
             };
-            monitors.iter().map(of).collect()
+            monitors.iter().map(read_one).collect()
         });
         query.map(|result| result.map_err(ServiceError::from)).boxed()
     }
@@ -204,7 +205,7 @@ impl Statistics for HistoryStatistics {
         let limits = self.judging.plan_limits;
         let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
-            let of = |monitor: &Monitor| {
+            let read_one = |monitor: &Monitor| {
                 let effective = effective_settings(monitor, &page, plan, &limits);
                 let range = range.fitted_to(monitor.created_at, i64::from(effective.interval_ms));
                 let counted = effective.judged_latency_regions(&mesh);
@@ -213,7 +214,7 @@ impl Statistics for HistoryStatistics {
                 let chart = monitor_history::chart(&history, read, monitor, counted, range)?;
                 Ok(LatencyChart { thresholds, ..chart })
             };
-            monitors.iter().map(of).collect()
+            monitors.iter().map(read_one).collect()
         });
         query.map(|result| result.map_err(ServiceError::from)).boxed()
     }

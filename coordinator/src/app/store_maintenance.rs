@@ -52,9 +52,9 @@ pub struct SnapshotRestoration {
 /// Takes due snapshots, inspects the store, and retries writes while they fail.
 pub(super) async fn run(store: Store, config: CoordinatorConfig, clock: Clock) {
     let every = i64::try_from(config.store.snapshot_seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
-    let keep = SnapshotRetention { newest: config.store.snapshots_hourly, days: config.store.snapshots_daily };
+    let retention = SnapshotRetention { newest: config.store.snapshots_hourly, days: config.store.snapshots_daily };
     let folder = SnapshotFolder::of(&config.data.join(STORE));
-    let look = INTERVAL.min(Duration::from_secs(config.store.snapshot_seconds));
+    let check_interval = INTERVAL.min(Duration::from_secs(config.store.snapshot_seconds));
     let mut last_attempt: Option<Timestamp> = None;
     loop {
         let now = clock.now();
@@ -65,11 +65,11 @@ pub(super) async fn run(store: Store, config: CoordinatorConfig, clock: Clock) {
         };
         if due <= now {
             last_attempt = Some(now);
-            take_snapshot(&store, &folder, now, keep).await;
+            take_snapshot(&store, &folder, now, retention).await;
         }
         check_blobs(&store).await;
         store.retry_write().await;
-        tokio::time::sleep(look).await;
+        tokio::time::sleep(check_interval).await;
     }
 }
 
@@ -85,14 +85,14 @@ async fn newest_snapshot(store: &Store, folder: &SnapshotFolder) -> Option<Times
     }
 }
 
-async fn take_snapshot(store: &Store, folder: &SnapshotFolder, now: Timestamp, keep: SnapshotRetention) {
+async fn take_snapshot(store: &Store, folder: &SnapshotFolder, now: Timestamp, retention: SnapshotRetention) {
     let folder = folder.clone();
     let result = store.read(move |read| {
         let size = read.size()?;
         if size.free < size.bytes.saturating_add(MIN_FREE) {
             return Err(StoreError::Full);
         }
-        folder.take(read, now, keep)
+        folder.take(read, now, retention)
     });
     match result.await {
         Ok((snapshot, exported)) => {

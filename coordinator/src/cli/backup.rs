@@ -31,15 +31,15 @@ pub(super) struct BackupArgs {
 }
 
 /// Writes a backup, unless the process is stopped before it is complete.
-pub(super) async fn run(order: BackupArgs) -> Result<(), CliError> {
-    let config = order.target.config()?;
+pub(super) async fn run(args: BackupArgs) -> Result<(), CliError> {
+    let config = args.target.config()?;
     let mut stop = signals::shutdown()?;
     let work = async {
-        if order.file.as_os_str() == STDOUT {
+        if args.file.as_os_str() == STDOUT {
             return to_stdout(&config).await;
         }
-        let summary = to_file(&config, &std::path::absolute(&order.file)?, order.force).await?;
-        print(&order.target, &summary)
+        let summary = to_file(&config, &std::path::absolute(&args.file)?, args.force).await?;
+        print(&args.target, &summary)
     };
     tokio::select! {
         done = work => done,
@@ -99,7 +99,7 @@ async fn write_to(config: &CoordinatorConfig, sink: File) -> Result<u64, CliErro
     file_ownership::restore_ownership(&config.data);
     match fault.get() {
         // A failure of the output, not of the store.
-        Some(written) => Err(failed("io", format!("the backup could not be written: {written}"))),
+        Some(write_error) => Err(failed("io", format!("the backup could not be written: {write_error}"))),
         None => Ok(result?.bytes),
     }
 }
@@ -118,13 +118,13 @@ struct CountingFile {
 
 impl Write for CountingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.sink.write(bytes);
-        match &written {
+        let result = self.sink.write(bytes);
+        match &result {
             Ok(count) => self.bytes += *count as u64,
             // Only the first error is recorded.
             Err(error) => drop(self.first_error.set(error.to_string())),
         }
-        written
+        result
     }
 
     fn flush(&mut self) -> io::Result<()> {

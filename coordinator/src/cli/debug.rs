@@ -140,13 +140,13 @@ fn cell(value: &Value) -> String {
 }
 
 /// `fra1 (AS64500): failed, connection refused`.
-fn outcome(seen: &Value) -> String {
-    let mut text = cell(&seen["agent"]);
-    if let Some(network) = seen["network"].as_str() {
+fn outcome(outcome: &Value) -> String {
+    let mut text = cell(&outcome["agent"]);
+    if let Some(network) = outcome["network"].as_str() {
         text = format!("{text} ({network})");
     }
     for (field, separator) in [("outcome", ": "), ("detail", ", ")] {
-        if let Some(label) = seen[field].as_str() {
+        if let Some(label) = outcome[field].as_str() {
             text = format!("{text}{separator}{label}");
         }
     }
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    fn seen(agent: &str, outcome: &str, detail: &str) -> Value {
+    fn outcome_json(agent: &str, outcome: &str, detail: &str) -> Value {
         let detail = Some(detail).filter(|detail| !detail.is_empty());
         json!({"agent": agent, "network": "AS1", "outcome": outcome, "detail": detail})
     }
@@ -168,8 +168,8 @@ mod tests {
     fn a_state_is_printed_in_sections_and_empty_ones_are_left_out() {
         let round = json!({
             "startedAt": "12:47", "region": "asia", "number": 7, "reason": "sweep", "outcome": "failed",
-            "latencyMs": 9, "first": seen("fra1", "failed", "reset"),
-            "second": seen("fra2", "passed", ""), "third": null,
+            "latencyMs": 9, "first": outcome_json("fra1", "failed", "reset"),
+            "second": outcome_json("fra2", "passed", ""), "third": null,
         });
         let state = json!({
             "id": "mon_1", "name": "Shop", "type": "http", "host": "shop.example", "page": "pg_1", "pageName": "Status",

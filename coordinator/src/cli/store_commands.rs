@@ -38,9 +38,9 @@ pub(super) struct CompactArgs {
 }
 
 /// Verifies the store, or a file.
-pub(super) async fn verify(order: VerifyArgs) -> Result<(), CliError> {
-    let config = order.target.config()?;
-    let summary = if let Some(file) = &order.file {
+pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
+    let config = args.target.config()?;
+    let summary = if let Some(file) = &args.file {
         let FileVerification { verified, warnings } = store::verify_file(&config, file.clone()).await?;
         let mut summary = maintenance::verification_view(&verified.counts);
         summary["checksumOnly"] = json!(verified.checksum_only);
@@ -48,7 +48,7 @@ pub(super) async fn verify(order: VerifyArgs) -> Result<(), CliError> {
         if let Some(records) = verified.undecodable {
             summary["healthy"] = json!(false);
             summary["undecodable"] = json!(records.count);
-            print(&order.target, &summary)?;
+            print(&args.target, &summary)?;
             let problem = format!(
                 "{} is intact, but has {records}\n`parallax restore` takes this file; those records stay unreadable",
                 file.display()
@@ -67,16 +67,16 @@ pub(super) async fn verify(order: VerifyArgs) -> Result<(), CliError> {
             }
         }
     };
-    print(&order.target, &summary)
+    print(&args.target, &summary)
 }
 
 /// Restores a snapshot or backup.
-pub(super) async fn restore(order: RestoreArgs) -> Result<(), CliError> {
-    let config = order.target.config()?;
-    let source = if order.source.as_os_str() == "newest" {
+pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
+    let config = args.target.config()?;
+    let source = if args.source.as_os_str() == "newest" {
         SnapshotSource::Newest
     } else {
-        SnapshotSource::File(order.source.clone())
+        SnapshotSource::File(args.source.clone())
     };
     let restored = store::restore(&config, source, Clock::system().now()).await;
     file_ownership::restore_ownership(&config.data);
@@ -85,12 +85,12 @@ pub(super) async fn restore(order: RestoreArgs) -> Result<(), CliError> {
     summary["restored"] = json!(file.display().to_string());
     summary["keptAside"] = json!(result.replaced_store.map(|aside| aside.display().to_string()));
     add_warnings(&mut summary, &warnings);
-    print(&order.target, &summary)
+    print(&args.target, &summary)
 }
 
 /// Rewrites the store to free space.
-pub(super) async fn compact(order: CompactArgs) -> Result<(), CliError> {
-    let config = order.target.config()?;
+pub(super) async fn compact(args: CompactArgs) -> Result<(), CliError> {
+    let config = args.target.config()?;
     require_store(&config)?;
     let compacted = store::compact(&config).await;
     file_ownership::restore_ownership(&config.data);
@@ -98,7 +98,7 @@ pub(super) async fn compact(order: CompactArgs) -> Result<(), CliError> {
     let mut summary = maintenance::verification_view(&compacted.counts);
     summary["bytesBefore"] = json!(compacted.before);
     summary["bytesAfter"] = json!(compacted.after);
-    print(&order.target, &summary)
+    print(&args.target, &summary)
 }
 
 /// Prints warnings to standard error, and adds them to the output for programs.

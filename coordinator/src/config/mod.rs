@@ -281,9 +281,9 @@ impl CoordinatorConfig {
         let mut text = String::new();
         let mut section = "";
         for setting in SETTINGS {
-            let (of, key) = setting.name.rsplit_once('.').unwrap_or(("", setting.name));
-            if of != section {
-                section = of;
+            let (section_name, key) = setting.name.rsplit_once('.').unwrap_or(("", setting.name));
+            if section_name != section {
+                section = section_name;
                 text.push_str(&format!("\n[{section}]\n"));
             }
             match (setting.format)(self) {

@@ -148,17 +148,17 @@ impl KeyService {
 
     /// Accesses the index of key ids by hash: loaded from the store once, then updated with each created or deleted
     /// key.
-    fn with_key_index<T>(&self, act: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> ServiceResult<T> {
+    fn with_key_index<T>(&self, change: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> ServiceResult<T> {
         let mut names = self.key_index.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = names.as_mut() {
-            return Ok(act(names));
+            return Ok(change(names));
         }
         let reader = self.context.store().reader();
         let mut read = BTreeMap::new();
         for account in reader.accounts()? {
             read.extend(reader.keys_of(account.value.id)?.into_iter().map(|key| (key.value.hash, key.value.id)));
         }
-        Ok(act(names.insert(read)))
+        Ok(change(names.insert(read)))
     }
 
     /// Records the key's use in the background, at most once a minute.

@@ -88,8 +88,8 @@ impl DomainService {
         if page.domain_claim.is_none() {
             return Err(ValidationErrors::single("customDomain", "is not waiting to be verified").into());
         }
-        let paced = self.context.check_rate(&self.check_limit, 1, &id);
-        paced.map_err(|RateExceeded { seconds }| ServiceError::DomainCheckTooSoon { seconds })?;
+        let limited = self.context.check_rate(&self.check_limit, 1, &id);
+        limited.map_err(|RateExceeded { seconds }| ServiceError::DomainCheckTooSoon { seconds })?;
         self.verify(id).await?;
         self.context.page(caller, id)
     }

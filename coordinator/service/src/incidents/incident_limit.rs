@@ -106,8 +106,8 @@ impl IncidentService {
     async fn delete_excess_incidents(&self, account: AccountId, limit: usize) -> storage::Result<usize> {
         loop {
             let count = self.context.store().read(move |store| count_incidents(store, account)).await?;
-            let over = count.saturating_sub(limit);
-            let closed = self.context.store().read(move |store| oldest_closed(store, account, over)).await?;
+            let excess = count.saturating_sub(limit);
+            let closed = self.context.store().read(move |store| oldest_closed(store, account, excess)).await?;
             if closed.is_empty() {
                 return Ok(count);
             }

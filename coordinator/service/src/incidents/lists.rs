@@ -107,7 +107,7 @@ impl IncidentService {
         if is_ended || before.is_some_and(|before| after.bytes() <= before.bytes()) {
             return Ok(());
         }
-        let (id, of) = (after.id, page.id);
+        let (id, page_id) = (after.id, page.id);
         let mut others_bytes = 0;
         if after.is_open() {
             others_bytes = self
@@ -115,7 +115,7 @@ impl IncidentService {
                 .store()
                 .read(move |store| {
                     let mut sum = 0;
-                    for_each_incident(store, (of, true), None, MAX_UNFINISHED, |incident| {
+                    for_each_incident(store, (page_id, true), None, MAX_UNFINISHED, |incident| {
                         sum += if incident.value.id == id { 0 } else { incident.value.bytes() };
                         true
                     })?;

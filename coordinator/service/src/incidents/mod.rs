@@ -280,8 +280,8 @@ impl IncidentService {
                 let mut detail = self.incident_detail(after).await?;
                 // A person who resolves an automatic incident leaves its title to the service.
                 let first = before.value.first_monitor_name(&detail.monitors);
-                let past = before.value.past_tense_title(first, page.language);
-                if let Some(title) = past.filter(|_| !detail.incident.is_open()) {
+                let past_title = before.value.past_tense_title(first, page.language);
+                if let Some(title) = past_title.filter(|_| !detail.incident.is_open()) {
                     detail.incident.title = title;
                 }
                 let mut batch = Batch::new();
@@ -378,11 +378,11 @@ pub(super) fn incident_detail(
         Some(id) => store.series(id)?.map(|series| series.value),
         None => None,
     };
-    let named = incident
+    let monitors = incident
         .affected
         .iter()
         .filter_map(|affected| Some((affected.monitor, names.get(&affected.monitor)?.clone(), affected.impact)));
-    Ok(IncidentDetail { monitors: named.collect(), series, incident, omitted_updates: 0 })
+    Ok(IncidentDetail { monitors: monitors.collect(), series, incident, omitted_updates: 0 })
 }
 
 /// The same for one in a list.

@@ -189,7 +189,7 @@ impl HistoryService {
             return Err(fault("from", "must be at most 399 days before to"));
         }
         let mut counts = self.context.statistics.days(&page, &monitor, from..=to, self.context.now()).await?;
-        let timed = if monitor.check.kind().has_downtime() {
+        let downtime_of_monitor = if monitor.check.kind().has_downtime() {
             let downtime = self.context.monitor_views(vec![id]).await.pop().and_then(|view| view.downtime);
             self.downtime_histories(&page, vec![(id, downtime)], from..=to).await?.pop()
         } else {
@@ -198,8 +198,8 @@ impl HistoryService {
         let days = from.iter_days().take_while(|date| *date <= to);
         let day = |date| {
             let counts = counts.remove(&date).unwrap_or_default();
-            let uptime = match &timed {
-                Some(timed) => timed.uptime(date),
+            let uptime = match &downtime_of_monitor {
+                Some(downtime_of_monitor) => downtime_of_monitor.uptime(date),
                 None => counts.tally().percent(),
             };
             MonitorDay { date, counts, uptime }
@@ -222,22 +222,22 @@ impl HistoryService {
         let first = start_of_day(*days.start(), zone).unwrap_or(now);
         let end = end_of_day(*days.end(), zone).map_or(now, |end| end.min(now));
         let starts = first - MAX_WINDOW..end;
-        let timed = self.context.store().read(move |store| {
+        let with_downtime = self.context.store().read(move |store| {
             let all = store.windows_of(id, None, starts.clone(), MAX_COUNTED_WINDOWS)?;
-            let timed = |(monitor, downtime): (MonitorId, Option<Downtime>)| {
+            let with_downtime = |(monitor, downtime): (MonitorId, Option<Downtime>)| {
                 // If the page has more windows than the limit, read each monitor's own, so that others can't displace
                 // them.
-                let own = if all.len() < MAX_COUNTED_WINDOWS {
+                let windows = if all.len() < MAX_COUNTED_WINDOWS {
                     all.iter().filter(|window| window.covers(monitor)).map(|window| window.span).collect()
                 } else {
-                    let own = store.windows_of(id, Some(monitor), starts.clone(), MAX_COUNTED_WINDOWS)?;
-                    own.into_iter().map(|window| window.span).collect()
+                    let windows = store.windows_of(id, Some(monitor), starts.clone(), MAX_COUNTED_WINDOWS)?;
+                    windows.into_iter().map(|window| window.span).collect()
                 };
-                Ok(DowntimeHistory { zone, now, downtime: downtime.unwrap_or_default(), excluded: own })
+                Ok(DowntimeHistory { zone, now, downtime: downtime.unwrap_or_default(), excluded: windows })
             };
-            monitors.into_iter().map(timed).collect()
+            monitors.into_iter().map(with_downtime).collect()
         });
-        Ok(timed.await?)
+        Ok(with_downtime.await?)
     }
 
     /// Lists the agents in service by region and network.

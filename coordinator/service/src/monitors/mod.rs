@@ -174,7 +174,7 @@ impl MonitorService {
         edit: &MonitorEdit,
         once: &IdempotentRequest<'_, MonitorWithState>,
     ) -> ServiceResult<RequestOutcome<MonitorWithState>> {
-        let done = self
+        let outcome = self
             .context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
                 let monitor = self.context.monitor_on(&page, id)?;
@@ -187,11 +187,11 @@ impl MonitorService {
                     let (before, notify) = (&monitor.value, matches!(edit.notify, PatchField::Value(true)));
                     if changed.paused && !before.paused {
                         // One act, since a batch writes an incident once: the pause carries a new name too.
-                        let act = MonitorChange::Pause(&changed.name);
-                        self.apply_to_incidents(&page, before, act, notify, &mut batch).await?;
+                        let change_kind = MonitorChange::Pause(&changed.name);
+                        self.apply_to_incidents(&page, before, change_kind, notify, &mut batch).await?;
                     } else if changed.name != before.name {
-                        let act = MonitorChange::Rename(&changed.name);
-                        self.apply_to_incidents(&page, before, act, false, &mut batch).await?;
+                        let change_kind = MonitorChange::Rename(&changed.name);
+                        self.apply_to_incidents(&page, before, change_kind, false, &mut batch).await?;
                     }
                 }
                 let account = self.context.store().reader().account(page.account)?.ok_or(ServiceError::NotFound)?;
@@ -202,7 +202,7 @@ impl MonitorService {
                 Ok((monitor_view, batch))
             })
             .await?;
-        let RequestOutcome::Fresh(before) = done else { return Ok(done) };
+        let RequestOutcome::Fresh(before) = outcome else { return Ok(outcome) };
         let page = self.context.page(caller, page)?;
         let after = self.monitor_with_state(&page, self.context.monitor_on(&page, id)?.value).await?;
         let monitor_view =
@@ -259,27 +259,27 @@ impl MonitorService {
 
     pub(crate) async fn with_state(&self, page: &Page, monitors: Vec<Monitor>) -> ServiceResult<Vec<MonitorWithState>> {
         let views = self.context.monitor_views(monitors.iter().map(|monitor| monitor.id).collect());
-        let figures = self.context.statistics.last_day(page, &monitors, self.context.now());
-        let (views, figures) = futures_util::future::join(views, figures).await;
+        let statistics = self.context.statistics.last_day(page, &monitors, self.context.now());
+        let (views, statistics) = futures_util::future::join(views, statistics).await;
         let plan =
             self.context.store().reader().account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
-        let (mut figures, now) = (figures.into_iter(), self.context.now());
+        let (mut statistics, now) = (statistics.into_iter(), self.context.now());
         let monitor_views = monitors.into_iter().zip(views).map(|(monitor, view)| {
-            let mut figure = figures.next().unwrap_or_default();
+            let mut monitor_statistics = statistics.next().unwrap_or_default();
             if let Some(downtime) = &view.downtime {
-                figure.uptime = downtime.uptime(now, figure.excluded.as_slice());
+                monitor_statistics.uptime = downtime.uptime(now, monitor_statistics.excluded.as_slice());
             }
             let is_excluded = monitor.check.kind() == CheckKind::Component && !plan.has_components();
             let paused_by_plan = is_excluded && !monitor.paused;
             let is_paused = monitor.paused || is_excluded;
             if is_paused {
                 // Its current state is unknown, whatever it was before.
-                (figure.uptime, figure.latency_ms) = (None, None);
+                (monitor_statistics.uptime, monitor_statistics.latency_ms) = (None, None);
             }
             MonitorWithState {
                 monitor: Monitor { paused: is_paused, ..monitor },
                 view,
-                statistics: figure,
+                statistics: monitor_statistics,
                 paused_by_plan,
             }
         });

@@ -23,7 +23,7 @@ const MAX_USER_AGENT: usize = 200;
 #[derive(Debug)]
 pub struct PingRequest {
     /// The signal that it carries.
-    pub beat: PingKind,
+    pub kind: PingKind,
     /// The run that it belongs to.
     pub run: Option<u128>,
     /// The run's duration as reported by the client, in milliseconds.
@@ -87,13 +87,13 @@ impl PingService {
     /// [`ServiceError::UnknownPing`] if the monitor was deleted in the meantime, [`ServiceError::Internal`] if the ping
     /// did not become durable in time: the client may send it again.
     pub async fn record(&self, heartbeat: Arc<HeartbeatEntry>, ping: PingRequest) -> ServiceResult<()> {
-        let PingRequest { beat, run, run_ms, method, client_ip: from, user_agent: agent, mut body } = ping;
+        let PingRequest { kind, run, run_ms, method, client_ip: from, user_agent: agent, mut body } = ping;
         body.truncate(MAX_STORED_BODY);
         let agent = agent.chars().take(MAX_USER_AGENT).collect();
         let ping = StoredPing {
             number: 0,
             at: self.context.now(),
-            kind: beat,
+            kind,
             run,
             run_ms,
             method,

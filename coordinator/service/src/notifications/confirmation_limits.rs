@@ -75,8 +75,8 @@ impl ConfirmationLimits {
         if !visitors.is_tracked(&network, self.context.now()) && visitors.is_full(self.context.now()) {
             return Ok(());
         }
-        let paced = visitors.admit(PER_VISITOR_HOUR, &network, self.context.now());
-        paced.map_err(|RateExceeded { seconds }| ServiceError::PageConfirmationLimit { seconds })
+        let admitted = visitors.admit(PER_VISITOR_HOUR, &network, self.context.now());
+        admitted.map_err(|RateExceeded { seconds }| ServiceError::PageConfirmationLimit { seconds })
     }
 
     /// Counts a confirmation request on behalf of the page.
@@ -87,7 +87,7 @@ impl ConfirmationLimits {
         let seconds = |RateExceeded { seconds }| seconds;
         self.context
             .check_rate(&self.pages, PER_PAGE_MINUTE, &(page.id, origin))
-            .map_err(|often| ServiceError::PageConfirmationLimit { seconds: seconds(often) })?;
+            .map_err(|exceeded| ServiceError::PageConfirmationLimit { seconds: seconds(exceeded) })?;
         let (key, base) = ((page.account, origin), origin.hourly_limit(0));
         let has_room = {
             let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,11 +95,9 @@ impl ConfirmationLimits {
         };
         let limit =
             if has_room { base } else { origin.hourly_limit(self.confirmed_count(page.account, origin).await?) };
-        self.context.check_rate(&self.accounts, limit, &key).map_err(|often| ServiceError::AccountConfirmationLimit {
-            origin,
-            limit,
-            seconds: seconds(often),
-        })
+        self.context
+            .check_rate(&self.accounts, limit, &key)
+            .map_err(|exceeded| ServiceError::AccountConfirmationLimit { origin, limit, seconds: seconds(exceeded) })
     }
 
     /// Reserves one of the account's slots for unconfirmed addresses. The slot stays taken until the address is

@@ -239,10 +239,10 @@ impl DeliveryService {
     }
 
     pub(crate) fn admit_test(&self, page: &Page) -> ServiceResult<()> {
-        let paced = self.context.check_rate(&self.page_test_limit, TESTS, &page.id);
-        paced.map_err(|RateExceeded { seconds }| ServiceError::PageTestLimit { seconds })?;
-        let paced = self.context.check_rate(&self.account_test_limit, ACCOUNT_TESTS, &page.account);
-        paced.map_err(|RateExceeded { seconds }| ServiceError::AccountTestLimit { seconds })
+        let admitted = self.context.check_rate(&self.page_test_limit, TESTS, &page.id);
+        admitted.map_err(|RateExceeded { seconds }| ServiceError::PageTestLimit { seconds })?;
+        let admitted = self.context.check_rate(&self.account_test_limit, ACCOUNT_TESTS, &page.account);
+        admitted.map_err(|RateExceeded { seconds }| ServiceError::AccountTestLimit { seconds })
     }
 
     /// Returns the reason why the receiver accepts nothing, if there is one.

@@ -116,8 +116,8 @@ impl PageAccessService {
 
     /// The cookie name of a page's access token: it reveals nothing about the page.
     fn token_cookie(&self, page: &Page) -> String {
-        let sealed = self.context.mac(&[b"name", &page.id.to_u128().to_be_bytes()]);
-        hex::encode(&sealed.as_ref()[..8])
+        let mac = self.context.mac(&[b"name", &page.id.to_u128().to_be_bytes()]);
+        hex::encode(&mac.as_ref()[..8])
     }
 
     /// Creates an access token for the page with its current protection.
@@ -129,7 +129,7 @@ impl PageAccessService {
     /// Returns true if the credentials are valid for the page with its current protection.
     fn has_access(&self, page: &Page, credentials: &VisitorCredentials) -> bool {
         let name = self.token_cookie(page);
-        let tokens = credentials.access_tokens.iter().filter(|(known, _)| *known == name);
+        let tokens = credentials.access_tokens.iter().filter(|(token_name, _)| *token_name == name);
         let by_pass = tokens.fold(false, |is_good, (_, value)| self.is_valid_token(page, value) || is_good);
         let token = credentials.feed_token.as_deref().unwrap_or_default();
         let by_token = self.feed_token_mac(page).as_bytes().ct_eq(token.as_bytes());

@@ -115,8 +115,8 @@ mod tests {
         assert_ne!(hash, hasher.hash("open sesame").await.unwrap(), "each has a salt of its own");
         assert!(hasher.verify("open sesame", Some(&hash)).await.unwrap());
         let too_long = "a".repeat(MAX_BYTES + 1);
-        for wrong in ["", "open sesame ", "Open sesame", &too_long] {
-            assert!(!hasher.verify(wrong, Some(&hash)).await.unwrap(), "{wrong:?}");
+        for invalid in ["", "open sesame ", "Open sesame", &too_long] {
+            assert!(!hasher.verify(invalid, Some(&hash)).await.unwrap(), "{invalid:?}");
         }
         for none in [None, Some("$argon2id$"), Some(""), Some(DUMMY_HASH)] {
             assert!(!hasher.verify("", none).await.unwrap(), "{none:?}");
@@ -127,7 +127,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_queue_rejects_a_password_check_at_once() {
         let hasher = Hasher::default();
-        let hold = Arc::clone(&hasher.running).acquire_many_owned(2).await.unwrap();
+        let permits = Arc::clone(&hasher.running).acquire_many_owned(2).await.unwrap();
         let waiting: Vec<_> = (0..AT_ONCE + WAITING)
             .map(|_| {
                 let hasher = hasher.clone();
@@ -138,7 +138,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(hasher.verify("x", None).await, Err(ServiceError::Busy { seconds: RETRY_SECONDS }));
-        drop(hold);
+        drop(permits);
         for one in waiting {
             assert_eq!(one.await.unwrap(), Ok(false));
         }

@@ -121,9 +121,9 @@ impl PageService {
     pub(super) fn apply_edit(&self, edit: &PageEdit, page: &Page) -> ServiceResult<EditedPage> {
         let (base_host, token) = (self.context.base_host(), claim_token());
         let root_domain = self.context.settings().root_domain.as_deref();
-        let ground =
+        let edit_context =
             PageEditContext { own_host: base_host.as_deref(), root_domain, token: &token, now: self.context.now() };
-        let validated = edit.validate(page, &ground);
+        let validated = edit.validate(page, &edit_context);
         let mut faults = validated.as_ref().err().cloned().unwrap_or_default();
         let mut changed = validated.unwrap_or_else(|_| page.clone());
         if changed.slug != page.slug && self.context.store().reader().page_by_slug(&changed.slug)?.is_some() {

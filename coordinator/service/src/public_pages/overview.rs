@@ -95,18 +95,18 @@ impl PublicPageService {
         let statuses = uncovered.clone().filter(|it| is_known(it)).map(|it| it.view.status);
         let impact = incidents.iter().map(|it| it.incident.impact).max();
         let impact = impact.filter(|worst| *worst > Impact::None);
-        let seen = Indicator::of(None, statuses.clone(), !running.is_empty());
-        let indicator = if impact.is_some() { Indicator::of(impact, statuses, false) } else { seen };
-        let claims = incidents.iter().map(|it| HeadlineCandidate::of(&it.incident, &it.monitors));
-        let quoted = headline::quoted_incident(claims, seen);
+        let computed = Indicator::of(None, statuses.clone(), !running.is_empty());
+        let indicator = if impact.is_some() { Indicator::of(impact, statuses, false) } else { computed };
+        let candidates = incidents.iter().map(|it| HeadlineCandidate::of(&it.incident, &it.monitors));
+        let quoted = headline::quoted_incident(candidates, computed);
         let headline = match quoted.and_then(|at| incidents.get(at)) {
             Some(it) => it.incident.title.clone(),
-            None if is_stale && seen == Indicator::Unknown => STALE.to_owned(),
+            None if is_stale && computed == Indicator::Unknown => STALE.to_owned(),
             None => {
                 // For an automatic incident, the headline names the monitors that are down now.
                 let down = uncovered.filter(|it| impact.is_some() && it.view.status == MonitorStatus::Down);
                 let down: Vec<_> = down.map(|it| (it.monitor.name.as_str(), it.view.down_from)).collect();
-                title_for_down(&down, page.language).unwrap_or_else(|| seen.headline().to_owned())
+                title_for_down(&down, page.language).unwrap_or_else(|| computed.headline().to_owned())
             }
         };
         Ok(PageOverview { page, indicator, headline, monitors, incidents, maintenance, later, regions, is_stale })

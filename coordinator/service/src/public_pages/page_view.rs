@@ -119,8 +119,8 @@ impl PublicPageService {
         let is_covered = |id| windows.iter().any(|window| window.covers(id));
         let covered: Vec<bool> = overview.monitors.iter().map(|it| is_covered(it.monitor.id)).collect();
         let chart_range = ChartRange { from: now - DAY, to: now, buckets: CHART_POINTS };
-        let pasts = self.monitor_pasts(page, &overview.monitors, chart_range, range).await?;
-        let seen = overview.monitors.into_iter().zip(pasts).zip(covered);
+        let histories = self.monitor_pasts(page, &overview.monitors, chart_range, range).await?;
+        let seen = overview.monitors.into_iter().zip(histories).zip(covered);
         let monitors = seen.map(|((it, past), covered)| monitor_view(it, past, covered)).collect();
         let mut past = self.incidents_between(page, now - HISTORY_DAYS as i64 * DAY, now + 1).await?;
         past.retain(|notice| !notice.incident.is_open());
@@ -162,7 +162,7 @@ impl PublicPageService {
         let covered = open.iter().filter_map(|it| MaintenanceWindow::of(&it.incident)).any(covers);
         let length = range.days() as i64 * DAY;
         let chart_range = ChartRange { from: now - length, to: now, buckets: range.chart_buckets() };
-        let past = self.monitor_pasts(&page, &with_state, chart_range, range).await?.pop().unwrap_or_default();
+        let history = self.monitor_pasts(&page, &with_state, chart_range, range).await?.pop().unwrap_or_default();
         let OpenSections { incidents, maintenance, .. } = split_open(open, now);
         let mut open: Vec<IncidentView> = incidents.into_iter().chain(maintenance).map(incident_view).collect();
         open.retain(|notice| notice.affects(id));
@@ -172,7 +172,7 @@ impl PublicPageService {
         let outage_since = with_state.view.outage_since;
         Ok(MonitorDetail {
             now,
-            monitor: monitor_view(with_state, past, covered),
+            monitor: monitor_view(with_state, history, covered),
             range,
             range_until,
             open,
@@ -317,14 +317,14 @@ fn month(at: Timestamp, page: &Page) -> (i32, u32) {
     day_of(at, page.timezone).map_or((1970, 1), |day| (day.year(), day.month()))
 }
 
-fn monitor_view(monitor: monitors::MonitorWithState, past: MonitorHistory, covered: bool) -> MonitorView {
+fn monitor_view(monitor: monitors::MonitorWithState, history: MonitorHistory, covered: bool) -> MonitorView {
     MonitorView {
         monitor: monitor.monitor,
         state: monitor.view,
         uptime_24h: monitor.statistics.uptime,
         latency_ms: monitor.statistics.latency_ms,
         in_maintenance: covered,
-        history: past,
+        history,
     }
 }
 

@@ -83,11 +83,11 @@ pub async fn world_over(store: Store) -> World {
         ..ServiceParts::disconnected(store, clock.clone(), settings)
     });
     let owner = service.accounts.create("owner@example.com", None).await.unwrap();
-    let stranger = service.accounts.create("stranger@example.com", None).await.unwrap();
+    let other_account = service.accounts.create("stranger@example.com", None).await.unwrap();
     let shop = service.pages.create_as_operator(owner.id, "Shop", "shop").await.unwrap();
     clock.set(START + 1000);
     let blog = service.pages.create_as_operator(owner.id, "Blog", "journal").await.unwrap();
-    let foreign = service.pages.create_as_operator(stranger.id, "Other", "other").await.unwrap();
+    let foreign = service.pages.create_as_operator(other_account.id, "Other", "other").await.unwrap();
     World { service, name_server, clock, views, judged, mesh, owner, shop, blog, foreign }
 }
 

@@ -38,8 +38,8 @@ impl World {
 
     fn closed_incidents(&self) -> usize {
         let reader = self.service.context.store().reader();
-        let of = |page: &Page| reader.page_counts(page.id).unwrap().incidents;
-        of(&self.shop) + of(&self.blog)
+        let count = |page: &Page| reader.page_counts(page.id).unwrap().incidents;
+        count(&self.shop) + count(&self.blog)
     }
 
     async fn opens(&self, caller: &Caller) -> ServiceResult<()> {

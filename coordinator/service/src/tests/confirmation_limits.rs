@@ -40,8 +40,8 @@ impl World {
     }
 
     async fn move_mailbox(&self, caller: &Caller, it: &Destination, n: usize) -> ServiceResult<()> {
-        let done = self.service.destinations.edit(caller, self.blog.id, it.id, &mailbox_edit(n), &each_time()).await;
-        done.map(drop)
+        let outcome = self.service.destinations.edit(caller, self.blog.id, it.id, &mailbox_edit(n), &each_time()).await;
+        outcome.map(drop)
     }
 }
 
@@ -49,7 +49,7 @@ fn mailbox_edit(n: usize) -> DestinationEdit {
     DestinationEdit { to: PatchField::Value(format!("d{n}@example.com")), ..DestinationEdit::default() }
 }
 
-fn paced(limit: u32, seconds: u32) -> ServiceError {
+fn limit_error(limit: u32, seconds: u32) -> ServiceError {
     ServiceError::AccountConfirmationLimit { origin: ConfirmationOrigin::Owner, limit, seconds }
 }
 
@@ -68,9 +68,9 @@ async fn an_owner_sends_twenty_requests_an_hour_and_one_more_per_confirmed_addre
     let created = created.unwrap();
     world.move_mailbox(&caller, &created, 100).await.unwrap();
     // By any way of adding, and on any page.
-    assert_eq!(world.adds(&caller, &world.blog, 50).await.unwrap_err(), paced(20, 3600));
-    assert_eq!(world.alerts(&caller, 50).await.unwrap_err(), paced(20, 3600));
-    assert_eq!(world.move_mailbox(&caller, &created, 101).await.unwrap_err(), paced(20, 3600));
+    assert_eq!(world.adds(&caller, &world.blog, 50).await.unwrap_err(), limit_error(20, 3600));
+    assert_eq!(world.alerts(&caller, 50).await.unwrap_err(), limit_error(20, 3600));
+    assert_eq!(world.move_mailbox(&caller, &created, 101).await.unwrap_err(), limit_error(20, 3600));
     let own_mailbox = DestinationEdit { to: PatchField::Value("owner@example.com".to_owned()), ..mailbox_edit(0) };
     let outcome = world.service.destinations.edit(&caller, world.blog.id, created.id, &own_mailbox, &each_time()).await;
     assert!(outcome.is_ok(), "the account's own mailbox needs no confirmation");
@@ -83,13 +83,13 @@ async fn an_owner_sends_twenty_requests_an_hour_and_one_more_per_confirmed_addre
     for n in 100..120 {
         world.adds(&caller, &world.shop, n).await.unwrap();
     }
-    assert_eq!(world.adds(&caller, &world.shop, 120).await.unwrap_err(), paced(20, 3600), "not within the day");
+    assert_eq!(world.adds(&caller, &world.shop, 120).await.unwrap_err(), limit_error(20, 3600), "not within the day");
     world.clock.set(world.service.now() + DAY);
     for n in 200..223 {
         world.adds(&caller, &world.shop, n).await.unwrap();
     }
-    assert_eq!(world.adds(&caller, &world.shop, 300).await.unwrap_err(), paced(23, 3600));
-    let refusal = paced(23, 7).to_string();
+    assert_eq!(world.adds(&caller, &world.shop, 300).await.unwrap_err(), limit_error(23, 3600));
+    let refusal = limit_error(23, 7).to_string();
     assert_eq!(
         refusal,
         "an account can send 23 confirmation requests an hour (20, plus one for each address confirmed for a day, \

@@ -26,8 +26,8 @@ fn titled() -> IncidentEdit {
     IncidentEdit { title: value("Broken"), ..IncidentEdit::default() }
 }
 
-fn now<T>(done: RequestOutcome<T>) -> T {
-    match done {
+fn fresh<T>(outcome: RequestOutcome<T>) -> T {
+    match outcome {
         RequestOutcome::Fresh(value) => value,
         RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
     }
@@ -35,7 +35,7 @@ fn now<T>(done: RequestOutcome<T>) -> T {
 
 async fn open(world: &World, caller: &Caller, edit: IncidentEdit) -> IncidentId {
     let opened = world.service.incidents.open(caller, world.shop.id, &edit, &each_time()).await;
-    now(opened.unwrap()).incident.id
+    fresh(opened.unwrap()).incident.id
 }
 
 async fn incident_events(world: &World) -> Vec<(IncidentChange, bool, bool)> {
@@ -92,7 +92,7 @@ async fn fifty_concurrent_updates_are_all_stored() {
         tokio::spawn(async move {
             let post = UpdatePost { message: value(&number.to_string()), ..UpdatePost::default() };
             let outcome = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
-            let _: ShownIncident = now(outcome.unwrap());
+            let _: ShownIncident = fresh(outcome.unwrap());
         })
     });
     for post in posts.collect::<Vec<_>>() {
@@ -302,7 +302,7 @@ async fn resolving_an_automatic_incident_keeps_its_generated_title() {
         let (world, caller, _, id) = automatic(title).await;
         let post = UpdatePost { status: value(status), message: value("x"), ..UpdatePost::default() };
         let outcome = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
-        let outcome = now(outcome.unwrap()).incident;
-        assert_eq!((outcome.title.as_str(), outcome.automatic), (expected, false), "{title} {status}");
+        let incident = fresh(outcome.unwrap()).incident;
+        assert_eq!((incident.title.as_str(), incident.automatic), (expected, false), "{title} {status}");
     }
 }

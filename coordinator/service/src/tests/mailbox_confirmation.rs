@@ -15,11 +15,11 @@ impl World {
             kind: PatchField::Value("email".to_owned()),
             ..to(address)
         };
-        now_done(self.service.destinations.create(caller, self.shop.id, &edit, &each_time()).await)
+        fresh(self.service.destinations.create(caller, self.shop.id, &edit, &each_time()).await)
     }
 
     async fn save(&self, caller: &Caller, it: &Destination, edit: &DestinationEdit) -> ServiceResult<Destination> {
-        now_done(self.service.destinations.edit(caller, self.shop.id, it.id, edit, &each_time()).await)
+        fresh(self.service.destinations.edit(caller, self.shop.id, it.id, edit, &each_time()).await)
     }
 }
 
@@ -27,8 +27,8 @@ fn to(address: &str) -> DestinationEdit {
     DestinationEdit { to: PatchField::Value(address.to_owned()), ..DestinationEdit::default() }
 }
 
-fn now_done(done: ServiceResult<RequestOutcome<Destination>>) -> ServiceResult<Destination> {
-    match done? {
+fn fresh(outcome: ServiceResult<RequestOutcome<Destination>>) -> ServiceResult<Destination> {
+    match outcome? {
         RequestOutcome::Fresh(it) => Ok(it),
         RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
     }
@@ -57,8 +57,8 @@ async fn a_mailbox_gets_no_alerts_before_its_owner_confirms_by_link() {
     let link = world.mailbox_link();
     let private = Page { private: true, ..world.shop.clone() };
     world.keep_page(private).await;
-    let seen = service.destinations.linked_destination(&link).unwrap();
-    assert_eq!((seen.mailbox.as_str(), seen.is_confirmed), ("ann@example.com", false));
+    let destination = service.destinations.linked_destination(&link).unwrap();
+    assert_eq!((destination.mailbox.as_str(), destination.is_confirmed), ("ann@example.com", false));
     let tail = link.len() - 1;
     let digit = if link.ends_with('0') { '1' } else { '0' };
     for wrong_link in ["", &link[..tail], &format!("{}{digit}", &link[..tail])] {
@@ -139,8 +139,8 @@ async fn a_recipient_stops_alerts_by_link_and_the_owner_is_notified() {
             "{wrong_link}"
         );
     }
-    let seen = service.destinations.stoppable(&valid_link).unwrap();
-    assert_eq!((seen.mailbox.as_str(), seen.is_confirmed), ("ann@example.com", true));
+    let destination = service.destinations.stoppable(&valid_link).unwrap();
+    assert_eq!((destination.mailbox.as_str(), destination.is_confirmed), ("ann@example.com", true));
     for _ in 0..2 {
         assert!(!service.destinations.stop_alerts(&valid_link).await.unwrap().is_confirmed);
     }

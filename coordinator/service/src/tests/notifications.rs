@@ -167,31 +167,31 @@ async fn a_test_alert_is_one_attempt_and_five_are_allowed_a_minute() {
 async fn deliveries_are_paginated_and_filtered() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let one = world.destination(&caller, &webhook(HOOK)).await.unwrap();
+    let destination = world.destination(&caller, &webhook(HOOK)).await.unwrap();
     let other = world.destination(&caller, &webhook(HOOK)).await.unwrap();
-    let ids = world.failed(&one, 300).await;
+    let ids = world.failed(&destination, 300).await;
     world.clock.set(world.service.now() + 1000);
     world.failed(&other, 1).await;
     let slice = |filter: DeliveryFilter| {
         let (service, caller, page) = (world.service.clone(), caller.clone(), world.shop.id);
         async move { service.deliveries.list(&caller, page, filter).await.unwrap() }
     };
-    let mut seen = Vec::new();
-    let mut filter = DeliveryFilter { destination: Some(one.id), limit: 200, ..every(200) };
+    let mut listed_ids = Vec::new();
+    let mut filter = DeliveryFilter { destination: Some(destination.id), limit: 200, ..every(200) };
     loop {
         let slice = slice(filter).await;
-        seen.extend(slice.deliveries.iter().map(|delivery| delivery.id));
+        listed_ids.extend(slice.deliveries.iter().map(|delivery| delivery.id));
         filter.before = slice.next;
         if slice.next.is_none() {
             break;
         }
     }
-    assert_eq!(seen, ids.iter().rev().copied().collect::<Vec<_>>());
+    assert_eq!(listed_ids, ids.iter().rev().copied().collect::<Vec<_>>());
     let newest = slice(every(1)).await;
     assert_eq!(newest.deliveries[0].to, Recipient::Destination(other.id));
     assert_eq!(newest.next, Some(newest.deliveries[0].id));
     assert!(slice(DeliveryFilter { status: Some("delivered"), ..every(10) }).await.deliveries.is_empty());
-    let foreign = DeliveryFilter { destination: Some(one.id), ..every(10) };
+    let foreign = DeliveryFilter { destination: Some(destination.id), ..every(10) };
     assert!(world.service.deliveries.list(&caller, world.foreign.id, foreign).await.is_err());
     assert!(world.service.deliveries.get(&caller, world.blog.id, ids[0]).is_err(), "it is another page's");
 }

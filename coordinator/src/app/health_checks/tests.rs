@@ -99,8 +99,8 @@ async fn an_unfit_host_is_alerted_once_and_stays_so_while_its_agent_is_away() {
     batch.write(enrolled.clone());
     store.commit(batch).await.unwrap();
     let view = Arc::new(Mutex::new(connected(enrolled)));
-    let seen = Arc::clone(&view);
-    let agents = Arc::new(move || vec![seen.lock().unwrap().clone()]);
+    let shown_view = Arc::clone(&view);
+    let agents = Arc::new(move || vec![shown_view.lock().unwrap().clone()]);
     let mut health_checks = HealthChecks::start(HealthSources { agents, ..sources(&store, &clock) }).await.unwrap();
     let mut check = async |connected: bool, faults: &[&str]| {
         {
@@ -172,8 +172,8 @@ fn agents_of_one_host_raise_one_alert() {
         view
     })
     .collect();
-    let topics = unfit_hosts(&views).into_iter().map(|(matter, holds)| match matter {
-        OperatorProblem::UnfitHost { agent, .. } => (agent.to_u128(), holds),
+    let topics = unfit_hosts(&views).into_iter().map(|(problem, is_present)| match problem {
+        OperatorProblem::UnfitHost { agent, .. } => (agent.to_u128(), is_present),
         other => panic!("{other:?}"),
     });
     let expected = [(0, true), (3, true), (4, false), (5, true), (7, true)];
@@ -211,13 +211,13 @@ async fn an_expiring_authority_is_alerted_three_months_before_and_ended_by_rotat
 async fn crashed_tasks_and_an_expiring_file_are_alerted_once_and_ended_once() {
     use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
-    let pair = |until| {
+    let certified_key = |until| {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec!["status.example".to_owned()]).unwrap();
         (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(until, 1, 1));
         CertificateAndKey::read(&params.self_signed(&key).unwrap().pem(), &key.serialize_pem()).unwrap()
     };
-    let (old, new) = (pair(2021), pair(2030));
+    let (old, new) = (certified_key(2021), certified_key(2030));
     let (old_ends, new_ends) = (old.not_after, new.not_after);
     let store = Store::in_memory().unwrap();
     let clock = Clock::manual(old_ends - 20 * DAY);
@@ -225,7 +225,7 @@ async fn crashed_tasks_and_an_expiring_file_are_alerted_once_and_ended_once() {
     let resolver = sources.certificates.resolver.clone();
     resolver.set_operator(old);
     let mut group = sources.supervisor.task_group();
-    let watch = sources.supervisor.clone();
+    let supervisor = sources.supervisor.clone();
     let mut health_checks = HealthChecks::start(sources).await.unwrap();
     let mut check = async |at: Timestamp| {
         clock.set(at);
@@ -243,7 +243,7 @@ async fn crashed_tasks_and_an_expiring_file_are_alerted_once_and_ended_once() {
     let alerts = [expiring, (OperatorProblem::CertificateFileExpiring(new_ends), true)];
     assert_eq!(check(old_ends - 13 * DAY).await, alerts);
     group.spawn_once("guest", async { panic!("on purpose") });
-    watch.first_failure().await;
+    supervisor.first_failure().await;
     let broken = [&alerts[..], &[(OperatorProblem::TasksCrashed(1), false)]].concat();
     assert_eq!(check(old_ends - 12 * DAY).await, broken);
     assert_eq!(check(old_ends - 11 * DAY).await, broken);
@@ -251,14 +251,14 @@ async fn crashed_tasks_and_an_expiring_file_are_alerted_once_and_ended_once() {
 
 #[test]
 fn a_contradicted_agent_that_is_not_quarantined_is_a_problem() {
-    let by = || Some("5 of 5 results contradicted".to_owned());
+    let contradicting = || Some("5 of 5 results contradicted".to_owned());
     let topics = |view: AgentView| contradiction(&view);
     let (free, throttled) = (
-        AgentView { contradicted: by(), ..connected(agent(1)) },
-        AgentView { contradicted: by(), is_quarantined: true, ..connected(agent(1)) },
+        AgentView { contradicted: contradicting(), ..connected(agent(1)) },
+        AgentView { contradicted: contradicting(), is_quarantined: true, ..connected(agent(1)) },
     );
-    let matter = OperatorProblem::Contradicted { agent: agent(1).id, by: by().unwrap() };
-    assert_eq!((topics(free), topics(throttled).1), ((matter, true), false));
+    let problem = OperatorProblem::Contradicted { agent: agent(1).id, by: contradicting().unwrap() };
+    assert_eq!((topics(free), topics(throttled).1), ((problem, true), false));
     assert!(!topics(connected(agent(1))).1);
 }
 

@@ -45,7 +45,7 @@ fn monitor() -> Monitor {
 }
 
 /// A store with a monitor's rounds at these milliseconds after its creation, each `true` if it passed.
-async fn seen(rounds: impl IntoIterator<Item = (i64, bool)>) -> (Store, Arc<History>) {
+async fn with_rounds(rounds: impl IntoIterator<Item = (i64, bool)>) -> (Store, Arc<History>) {
     let store = Store::in_memory().unwrap();
     let mut batch = Batch::new();
     batch.write(page()).write(monitor());
@@ -74,7 +74,7 @@ fn five_minutes() -> impl Iterator<Item = (i64, bool)> {
 
 #[tokio::test]
 async fn a_pause_does_not_change_the_length_of_an_outage() {
-    let (store, history) = seen(five_minutes()).await;
+    let (store, history) = with_rounds(five_minutes()).await;
     let pause = [TimeSpan { from: MADE + 5 * MINUTE, to: Timestamp::from_millis(i64::MAX) }];
     for age in [6 * MINUTE, 90 * MINUTE, 2 * DAY, 20 * DAY] {
         let now = MADE + age;
@@ -100,11 +100,11 @@ async fn a_pause_does_not_change_the_length_of_an_outage() {
         assert!(down(&[]) <= 6.0, "{age}: {}", down(&[]));
         if age == 90 * MINUTE {
             let spans = parallax_core::page_view::TimeRange::Day.slices(now, page().timezone);
-            let seen = counts_by_slice(&history, read.as_ref(), (&monitor, Plan::Pro, INTERVAL), &spans).unwrap();
+            let outcomes = counts_by_slice(&history, read.as_ref(), (&monitor, Plan::Pro, INTERVAL), &spans).unwrap();
             let entire = TimeSpan { from: spans[0].from, to: now };
-            assert_eq!(seen.watched.watched_ms(TimeSpan { from: MADE, ..entire }, &pause), 300_000);
+            assert_eq!(outcomes.watched.watched_ms(TimeSpan { from: MADE, ..entire }, &pause), 300_000);
             let hour = TimeSpan { from: Timestamp::from_millis(MADE.hour() * HOUR), ..entire };
-            assert_eq!(seen.watched.watched_ms(hour, &[]), HOUR.unsigned_abs());
+            assert_eq!(outcomes.watched.watched_ms(hour, &[]), HOUR.unsigned_abs());
         }
     }
 }
@@ -120,7 +120,7 @@ async fn what_is_checked_every_six_hours_is_watched_in_between() {
     // All four rounds of the day, and all but the third: from one hour after it was due, the monitor was not watched.
     for (lost_rounds, expected) in [(None, None), (Some(4), Some(19 * HOUR))] {
         let rounds = (0..8).filter(|n| Some(*n) != lost_rounds);
-        let (store, history) = seen(rounds.map(|n| (n * every, n != 3))).await;
+        let (store, history) = with_rounds(rounds.map(|n| (n * every, n != 3))).await;
         let now = MADE + 48 * HOUR;
         while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
         let (read, monitor) = (store.reader(), monitor());
@@ -139,7 +139,7 @@ async fn for_a_fully_watched_day_no_samples_are_read() {
     let every = 5 * MINUTE;
     // Two days: a whole one, and one without its first six hours.
     let rounds = (0..2 * DAY / every).filter(|n| !(288..360).contains(n));
-    let (store, history) = seen(rounds.map(|n| (first + n * every, n % 288 != 100))).await;
+    let (store, history) = with_rounds(rounds.map(|n| (first + n * every, n % 288 != 100))).await;
     let now = MADE + 3 * DAY;
     while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
     let (read, monitor) = (store.reader(), monitor());
@@ -167,7 +167,7 @@ fn for_a_day_covered_by_roll_ups_no_readings_are_read() {
 
 #[tokio::test]
 async fn a_chart_has_a_line_from_the_fifth_minute_on() {
-    let (store, history) = seen((0..10).map(|n| (n * INTERVAL, true))).await;
+    let (store, history) = with_rounds((0..10).map(|n| (n * INTERVAL, true))).await;
     let (now, monitor) = (MADE + 5 * MINUTE, monitor());
     let day = ChartRange { from: now - DAY, to: now, buckets: 48 };
     let counted = RegionSet::only(Region::Europe);

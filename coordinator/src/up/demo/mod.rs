@@ -50,7 +50,7 @@ impl Demo {
         certificate: &DemoCertificate,
         registry: DemoRegistry,
     ) -> Result<Self, UpError> {
-        let mut memory = DemoState::read(data)?;
+        let mut state = DemoState::read(data)?;
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let started = Instant::now();
@@ -61,7 +61,7 @@ impl Demo {
         tasks.spawn(DemoWebhookReceiver::default().serve(receiver, stopping.clone()));
         owner.create_receivers(inbox).await?;
         for spec in SPECS {
-            let remembered = memory.get(spec.key);
+            let remembered = state.get(spec.key);
             let port = match spec.kind {
                 TargetKind::Site(_) | TargetKind::Port | TargetKind::Certificate | TargetKind::Vendor => {
                     let (listener, port) = targets::bind(remembered.and_then(|remembered| remembered.port))
@@ -91,8 +91,8 @@ impl Demo {
                 Some(remembered) => owner.move_monitor(remembered.monitor, spec, port).await?,
                 None => owner.find_or_create_monitor(spec, port).await?,
             };
-            memory.insert(spec.key, port, monitor);
-            memory.write(data)?;
+            state.insert(spec.key, port, monitor);
+            state.write(data)?;
         }
         Ok(Self { inbox, tasks, stop })
     }

@@ -35,11 +35,11 @@ fn ports_and_monitors_are_remembered() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(DemoState::read(folder.path()).unwrap(), DemoState::default());
     let monitor = MonitorId::new(Timestamp::from_millis(1_790_000_000_000), [1; 10]);
-    let mut memory = DemoState::default();
-    memory.insert("website", Some(8000), monitor);
-    memory.insert("backup", None, monitor);
-    memory.write(folder.path()).unwrap();
-    assert_eq!(DemoState::read(folder.path()).unwrap(), memory);
+    let mut state = DemoState::default();
+    state.insert("website", Some(8000), monitor);
+    state.insert("backup", None, monitor);
+    state.write(folder.path()).unwrap();
+    assert_eq!(DemoState::read(folder.path()).unwrap(), state);
     std::fs::write(folder.path().join("demo.json"), "{\"website\": 1}").unwrap();
     let fault = DemoState::read(folder.path()).unwrap_err().to_string();
     assert!(fault.contains("demo.json: "), "{fault}");

@@ -111,8 +111,12 @@ pub(super) fn allow_cross_origin(page: &AuthorizedPage, reply: HttpResponse) -> 
 }
 
 /// Sets the cache lifetime if everybody may see the page.
-pub(super) fn with_cache_lifetime(page: &AuthorizedPage, reply: HttpResponse, fresh: HeaderValue) -> HttpResponse {
-    if page.is_protected() { reply } else { reply.with(CACHE_CONTROL, fresh) }
+pub(super) fn with_cache_lifetime(
+    page: &AuthorizedPage,
+    reply: HttpResponse,
+    cache_control: HeaderValue,
+) -> HttpResponse {
+    if page.is_protected() { reply } else { reply.with(CACHE_CONTROL, cache_control) }
 }
 
 /// Builds the response with the document and its tag, or a 304 without decompressing if the client has the

@@ -74,14 +74,14 @@ pub(super) fn missing_key(headers: &HeaderMap) -> Cow<'static, str> {
 pub(super) fn invalid_id(context: &HttpContext, call: &RoutedRequest<Caller>) -> Option<String> {
     let parts = call.params.iter();
     let (name, text) = parts.map(|(name, text)| (name.as_str(), text.as_str())).find(|(name, text)| {
-        let of = ID_KINDS.iter().find(|(_, of, _)| of == name);
-        of.is_some_and(|(prefix, ..)| !is_id(prefix, text))
+        let id_kind = ID_KINDS.iter().find(|(_, resource, _)| resource == name);
+        id_kind.is_some_and(|(prefix, ..)| !is_id(prefix, text))
     })?;
-    let (prefix, kind, list_route) = ID_KINDS.iter().find(|(_, of, _)| *of == name)?;
-    if let Some((other, of, _)) = ID_KINDS.iter().find(|(other, ..)| other != prefix && text.starts_with(other)) {
+    let (prefix, kind, list_route) = ID_KINDS.iter().find(|(_, resource, _)| *resource == name)?;
+    if let Some((other, resource, _)) = ID_KINDS.iter().find(|(other, ..)| other != prefix && text.starts_with(other)) {
         return Some(format!(
             "{other}… is the id of {}, but the id of {} is expected",
-            with_article(of),
+            with_article(resource),
             with_article(kind)
         ));
     }

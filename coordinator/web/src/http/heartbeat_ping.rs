@@ -37,13 +37,13 @@ pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>)
     let agent = call.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
     // Behind a proxy on this host, the job's address is the one the proxy reports. A job on this host connects
     // directly.
-    let seen = client_ip::client_ip(call.peer, &call.headers).map(|visitor| visitor.address);
+    let client_ip = client_ip::client_ip(call.peer, &call.headers).map(|visitor| visitor.address);
     let ping_request = PingRequest {
-        beat: kind,
+        kind,
         run: query.run_id,
         run_ms: query.run_ms,
         method: call.method.to_string(),
-        client_ip: seen.or_else(|| call.peer.map(|peer| peer.0)),
+        client_ip: client_ip.or_else(|| call.peer.map(|peer| peer.0)),
         user_agent: agent.to_owned(),
         body,
     };

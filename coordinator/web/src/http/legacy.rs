@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(Value::Object(body), expected);
     }
 
-    fn both(answer: &impl Serialize) -> Value {
+    fn with_both_names(answer: &impl Serialize) -> Value {
         serde_json::from_slice(&to_json(answer)).unwrap()
     }
 
@@ -253,9 +253,9 @@ mod tests {
             "monitor": { "monitorIds": null, "checkpointIds": null },
             "checkpoint": { "monitorIds": null, "checkpointIds": null },
         });
-        assert_eq!(both(&answer), expected);
+        assert_eq!(with_both_names(&answer), expected);
         assert_eq!(
-            both(&json!([{ "monitor": [] }, "monitor"])),
+            with_both_names(&json!([{ "monitor": [] }, "monitor"])),
             json!([{ "monitor": [], "checkpoint": [] }, "monitor"])
         );
     }
@@ -263,39 +263,39 @@ mod tests {
     #[test]
     fn old_names_are_dropped_next_to_the_new_ones() {
         let answer = json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "name": "checkpoint" });
-        let mut object = both(&answer);
+        let mut object = with_both_names(&answer);
         drop_old_names(&mut object);
         assert_eq!(object, answer);
     }
 
     #[test]
     fn only_complete_names_are_duplicated_and_no_values() {
-        let same = json!({
+        let expected = json!({
             "monitor\n": 1, "\nmonitor": 2, "mon\"itor": 3, "\"monitor": 4, "monitors ": 5, "Monitor": 6, "": 7,
             "name": "monitor", "list": ["monitors", "monitorIds"], "text": "\"monitor\":1,",
         });
-        assert_eq!(both(&same), same);
+        assert_eq!(with_both_names(&expected), expected);
     }
 
     proptest::proptest! {
         #[test]
         fn the_output_equals_that_of_a_plain_implementation(seed in proptest::collection::vec(0_u8..8, 1..60)) {
-            let answer = grown(&mut seed.into_iter(), 0);
+            let answer = generated(&mut seed.into_iter(), 0);
             let mut expected = answer.clone();
             plainly(&mut expected);
-            proptest::prop_assert_eq!(both(&answer), expected);
+            proptest::prop_assert_eq!(with_both_names(&answer), expected);
         }
     }
 
     /// Generates a document with renamed keys, similar keys, and text that looks like them.
-    fn grown(seed: &mut impl Iterator<Item = u8>, depth: usize) -> Value {
+    fn generated(seed: &mut impl Iterator<Item = u8>, depth: usize) -> Value {
         const KEYS: [&str; 5] = ["monitor", "monitors", "monitorIds", "other", "mon\u{1}itor"];
         match seed.next() {
             Some(count @ 0..=3) if depth < 6 => {
                 let of = |at: u8| KEYS[usize::from(at + count) % KEYS.len()].to_owned();
-                Value::Object((0..=count).map(|at| (of(at), grown(seed, depth + 1))).collect())
+                Value::Object((0..=count).map(|at| (of(at), generated(seed, depth + 1))).collect())
             }
-            Some(count @ 4..=5) if depth < 6 => (3..count).map(|_| grown(seed, depth + 1)).collect(),
+            Some(count @ 4..=5) if depth < 6 => (3..count).map(|_| generated(seed, depth + 1)).collect(),
             Some(6) => json!("\"monitors\":[{"),
             Some(number) => json!(number),
             None => Value::Null,

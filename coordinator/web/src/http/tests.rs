@@ -157,8 +157,8 @@ fn code(response: &TestResponse) -> &str {
 async fn missing_and_foreign_resources_get_the_same_response() {
     let client = TestClient::new().await;
     let absent = client.get("/api/v1/pages/pg_0000000000000000000000000a").await;
-    let foreign = client.get(&format!("/api/v1/pages/{}", client.world.foreign.id)).await;
-    assert_eq!((absent.status, &absent.body), (foreign.status, &foreign.body));
+    let foreign_page = client.get(&format!("/api/v1/pages/{}", client.world.foreign.id)).await;
+    assert_eq!((absent.status, &absent.body), (foreign_page.status, &foreign_page.body));
 }
 
 #[tokio::test]
@@ -193,12 +193,12 @@ async fn an_unknown_route_is_reported() {
 async fn an_invalid_id_is_explained_without_revealing_other_pages() {
     let client = TestClient::new().await;
     let shop = client.world.shop.id.to_string();
-    let begins = "the id of a page begins with pg_; GET /api/v1/pages lists them";
+    let expected = "the id of a page begins with pg_; GET /api/v1/pages lists them";
     for (path, message) in [
         ("/pages/shop".to_owned(), format!("shop is the slug of a page: its id is {shop}")),
         // The page of another account, and an unknown slug.
-        ("/pages/other".to_owned(), begins.to_owned()),
-        ("/pages/nobody/monitors".to_owned(), begins.to_owned()),
+        ("/pages/other".to_owned(), expected.to_owned()),
+        ("/pages/nobody/monitors".to_owned(), expected.to_owned()),
         (
             "/pages/mon_0000000000000000000000000a".to_owned(),
             "mon_… is the id of a monitor, but the id of a page is expected".to_owned(),
@@ -220,7 +220,7 @@ async fn an_invalid_id_is_explained_without_revealing_other_pages() {
         assert_eq!(error, (404, "not_found", &json!(message)), "{path}");
     }
     let bound = client.call(&client.page_key, "GET", "/api/v1/pages/shop", Value::Null).await;
-    assert_eq!(bound.body["error"]["message"], begins, "a key of another page gets no hint");
+    assert_eq!(bound.body["error"]["message"], expected, "a key of another page gets no hint");
 }
 
 #[tokio::test]
@@ -258,8 +258,8 @@ async fn errors_have_a_fixed_precedence() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    let foreign = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
-    assert_eq!(client.send("POST", &foreign, &json_headers, "{").await.status, 404);
+    let foreign_path = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
+    assert_eq!(client.send("POST", &foreign_path, &json_headers, "{").await.status, 404);
     for (headers, body) in [
         (&json_headers[..], "{"),
         (&json_headers[..], "[]"),
@@ -352,7 +352,7 @@ async fn pages_are_listed_oldest_first_within_reach() {
 async fn a_page_shows_every_field_and_takes_edits() {
     let client = TestClient::new().await;
     let page = client.get(&client.shop_path("")).await.body["page"].clone();
-    let fresh = json!({
+    let expected = json!({
         "id": client.world.shop.id.to_string(), "name": "Shop", "slug": "shop",
         "url": "https://shop.pages.example", "customDomain": null, "description": null, "supportUrl": null,
         "timezone": "UTC", "uptimeTarget": null, "passwordProtected": false, "private": false, "privateFeedUrl": null,
@@ -361,7 +361,7 @@ async fn a_page_shows_every_field_and_takes_edits() {
         "allowedDomains": [], "noindex": false, "theme": "auto", "accentColor": null, "logo": null,
         "favicon": null, "language": "en",
     });
-    assert_eq!(page, fresh);
+    assert_eq!(page, expected);
     let edit = json!({
         "name": " Store ", "description": "All of it", "supportUrl": "mailto:a@example.com", "uptimeTarget": 99.9,
         "timezone": "Europe/Berlin", "showDeploys": true, "showLocations": true, "latencyLocations": ["asia"],
@@ -385,8 +385,11 @@ async fn a_page_shows_every_field_and_takes_edits() {
 async fn visitors_see_a_page_by_its_slug_and_no_other() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": "<b>" })).await;
-    let seen = client.send("GET", "/p/shop", &[], "").await;
-    assert_eq!((seen.status, seen.headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"));
+    let response = client.send("GET", "/p/shop", &[], "").await;
+    assert_eq!(
+        (response.status, response.headers["content-type"].to_str().unwrap()),
+        (200, "text/html; charset=utf-8")
+    );
     assert_eq!(client.send("GET", "/p/nothing", &[], "").await.status, 404);
     assert_eq!(client.send("GET", "/", &[], "").await.status, 200);
     assert_eq!(client.send("POST", "/p/shop", &[], "").await.status, 405);

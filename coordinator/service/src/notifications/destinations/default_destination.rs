@@ -85,11 +85,11 @@ mod tests {
         batch.write(samples::destination(1, 70)).write(samples::delivery(1, Some(69), None));
         store.commit(batch).await.unwrap();
         assert_eq!(add_owner_destinations(&store, samples::at(5)).await, Ok(68));
-        let of = |n: u128| store.reader().destinations_of(samples::page_id(n)).unwrap();
+        let destinations = |n: u128| store.reader().destinations_of(samples::page_id(n)).unwrap();
         let email = store.reader().accounts().unwrap().remove(0).value.email;
-        let destination = of(1).remove(0).value;
+        let destination = destinations(1).remove(0).value;
         assert_eq!((destination.name.as_str(), destination.mailbox()), (NAME, Some(email.as_str())));
-        assert_eq!((of(68).len(), of(69).len(), of(70).len()), (1, 0, 1));
+        assert_eq!((destinations(68).len(), destinations(69).len(), destinations(70).len()), (1, 0, 1));
         store.commit(Batch::new().write(Op::DeleteDestination(destination.id)).clone()).await.unwrap();
         assert_eq!(add_owner_destinations(&store, samples::at(6)).await, Ok(0), "an owner's deletion is final");
     }

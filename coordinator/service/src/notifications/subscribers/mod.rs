@@ -139,18 +139,18 @@ impl SubscriberService {
         if self.context.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
             return Err(ValidationErrors::single("page", "has the maximum number of subscribers").into());
         }
-        let fresh = NewSubscriber::new(self.context.now(), origin == ConfirmationOrigin::Owner);
-        if fresh.by_owner {
+        let new_subscriber = NewSubscriber::new(self.context.now(), origin == ConfirmationOrigin::Owner);
+        if new_subscriber.by_owner {
             let existing =
                 self.context.store().reader().subscriber_by_contact(id, contact_fingerprint(&valid.address))?;
             // A confirmed address gets no confirmation request and needs no slot.
             if existing.as_ref().is_none_or(|existing| existing.value.confirmed_at.is_none()) {
-                let subscriber = existing.map_or(fresh.id, |existing| existing.value.id);
+                let subscriber = existing.map_or(new_subscriber.id, |existing| existing.value.id);
                 self.limits.reserve_unconfirmed(page.account, UnconfirmedAddress::Subscriber(subscriber)).await?;
             }
         }
         let is_paced = self.is_host_limited(&valid.address);
-        let (valid, new) = (&valid, &fresh);
+        let (valid, new) = (&valid, &new_subscriber);
         let result = self
             .context
             .commit_change(id.to_u128(), || async move {
@@ -172,7 +172,7 @@ impl SubscriberService {
                 if let Some(subscriber) = result {
                     self.await_answer(subscriber.id);
                 }
-                Ok(SubscribeResponse::ChallengeSent { link: fresh.link(), secret: fresh.secret })
+                Ok(SubscribeResponse::ChallengeSent { link: new_subscriber.link(), secret: new_subscriber.secret })
             }
         }
     }
@@ -295,31 +295,31 @@ impl SubscriberService {
         &self,
         page: &Page,
         request: &ValidSubscription,
-        fresh: &NewSubscriber,
+        new_subscriber: &NewSubscriber,
     ) -> ServiceResult<Option<(Subscriber, Batch)>> {
         let (reader, now) = (self.context.store().reader(), self.context.now());
         let name = request_key(&request.address);
         let last = reader.stored_response(&name)?;
         let is_lately = last.as_ref().is_some_and(|last| last.value.expires_at > now);
         let before = reader.subscriber_by_contact(page.id, contact_fingerprint(&request.address))?;
-        let new = fresh.subscriber(page, request, now);
+        let new = new_subscriber.subscriber(page, request, now);
         let Some(subscriber) = subscriber_after_request(before.as_ref().map(|it| &it.value), new, is_lately) else {
             return Ok(None);
         };
         let mut batch = Batch::new();
         batch.expect(Expect::Page(page.id, Presence::Present));
-        let is = before.as_ref().map_or(Presence::Absent, |before| Presence::At(before.revision));
-        batch.expect(Expect::Subscriber(subscriber.id, is));
+        let presence = before.as_ref().map_or(Presence::Absent, |before| Presence::At(before.revision));
+        batch.expect(Expect::Subscriber(subscriber.id, presence));
         if before.is_none() {
             batch.expect(Expect::SubscribersBelow(page.id, MAX_SUBSCRIBERS));
         }
         record_request(name, last.as_ref(), now, &mut batch);
-        batch.write(subscriber.clone()).write(self.confirmation_request(page, &subscriber, fresh));
+        batch.write(subscriber.clone()).write(self.confirmation_request(page, &subscriber, new_subscriber));
         Ok(Some((subscriber, batch)))
     }
 
     /// Builds the confirmation request to a subscriber.
-    fn confirmation_request(&self, page: &Page, subscriber: &Subscriber, fresh: &NewSubscriber) -> Delivery {
+    fn confirmation_request(&self, page: &Page, subscriber: &Subscriber, new_subscriber: &NewSubscriber) -> Delivery {
         let (url, now) = (self.context.page_url(page), self.context.now());
         let (event, message) = match &subscriber.contact {
             Contact::Email(_) => (
@@ -329,7 +329,7 @@ impl SubscriberService {
             Contact::Webhook { .. } => {
                 let question = json!({
                     "event": CHALLENGE, "page": page.name, "pageUrl": url,
-                    "challenge": fresh.challenge, "at": now.as_millis(),
+                    "challenge": new_subscriber.challenge, "at": now.as_millis(),
                 });
                 (CHALLENGE, DeliveryMessage::Json(question.to_string().into_bytes()))
             }

@@ -24,7 +24,7 @@ impl World {
         deliveries.into_iter().map(|it| it.value).collect()
     }
 
-    async fn keep(&self, subscriber: Subscriber) {
+    async fn store(&self, subscriber: Subscriber) {
         self.service.context.store().commit(Batch::new().write(subscriber).clone()).await.unwrap();
     }
 
@@ -88,10 +88,11 @@ async fn a_confirmed_subscriber_may_subscribe_to_another_page_that_day() {
 
 #[tokio::test]
 async fn a_confirmation_request_depends_on_the_stored_subscriber() {
-    let fresh = NewSubscriber::new(START, false);
+    let new_subscriber = NewSubscriber::new(START, false);
     let page = world().await.shop;
-    let subscriber =
-        |ask: SubscriptionRequest| fresh.subscriber(&page, &ask.validate(&BTreeSet::new(), &|_| None).unwrap(), START);
+    let subscriber = |ask: SubscriptionRequest| {
+        new_subscriber.subscriber(&page, &ask.validate(&BTreeSet::new(), &|_| None).unwrap(), START)
+    };
     let (mailed, hooked) = (subscriber(mail("ann@example.com")), subscriber(hook("hooks.example")));
     let unsubscribed = |it: &Subscriber| {
         let health = DeliveryHealth { disabled: Some((START, DisableReason::Rejected)), ..DeliveryHealth::default() };
@@ -113,8 +114,9 @@ async fn a_confirmation_request_depends_on_the_stored_subscriber() {
         assert_eq!(subscriber_after_request(before.as_ref(), new.clone(), false).is_some(), is_asked, "{before:?}");
         assert_eq!(subscriber_after_request(before.as_ref(), new.clone(), true), None, "{before:?}");
         let after = subscriber_after_request(before.as_ref(), new.clone(), false);
-        let keeps = |it: &Subscriber| before.as_ref().is_none_or(|old| old.confirmed_at == it.confirmed_at);
-        assert!(after.as_ref().is_none_or(keeps), "a request confirms nobody and changes nobody");
+        let keeps_confirmation =
+            |it: &Subscriber| before.as_ref().is_none_or(|old| old.confirmed_at == it.confirmed_at);
+        assert!(after.as_ref().is_none_or(keeps_confirmation), "a request confirms nobody and changes nobody");
     }
 }
 
@@ -152,7 +154,7 @@ async fn only_an_unexpired_link_of_this_page_confirms() {
     let wider = service.subscribers.confirm(shop, &subscriber.link_token(), None).await.unwrap();
     assert_eq!((wider.confirmed_at, &wider.monitors), (confirmed.confirmed_at, &None));
 
-    world.keep(Subscriber { confirmed_at: None, ..wider }).await;
+    world.store(Subscriber { confirmed_at: None, ..wider }).await;
     world.clock.set(subscriber.confirmation_sent_at + UNCONFIRMED_RETENTION);
     assert_eq!(service.subscribers.confirm(shop, &subscriber.link_token(), None).await, Err(ServiceError::NotFound));
 }
@@ -177,9 +179,9 @@ async fn a_webhook_is_confirmed_only_by_its_response() {
     let value = value["challenge"].as_str().unwrap().to_owned();
     assert!(confirmation_request.is_single_attempt && !link.contains(&value));
 
-    let whole = String::from_utf8(body.clone()).unwrap();
+    let full_body = String::from_utf8(body.clone()).unwrap();
     let (nested, other) = (format!("{{\"challenge\":\"{value}\",\"a\":1}}"), format!("{value}0"));
-    for wrong_answer in [whole.as_str(), &nested, &other, "", "OK", &value[1..]] {
+    for wrong_answer in [full_body.as_str(), &nested, &other, "", "OK", &value[1..]] {
         world.answers(shop, AttemptOutcome::Accepted, wrong_answer).await;
         service.subscribers.await_answer(subscriber.id);
         service.subscribers.check_answers().await.unwrap();
@@ -189,13 +191,13 @@ async fn a_webhook_is_confirmed_only_by_its_response() {
     service.subscribers.await_answer(subscriber.id);
     service.subscribers.check_answers().await.unwrap();
     assert_eq!(world.subscribers(shop)[0].confirmed_at, None, "an error page may echo it");
-    for good in [format!("{{\"challenge\": \"{value}\"}}\n"), format!(" {value}\r\n"), format!("\"{value}\"")] {
-        world.answers(shop, AttemptOutcome::Accepted, &good).await;
-        world.keep(subscriber.clone()).await;
+    for valid in [format!("{{\"challenge\": \"{value}\"}}\n"), format!(" {value}\r\n"), format!("\"{value}\"")] {
+        world.answers(shop, AttemptOutcome::Accepted, &valid).await;
+        world.store(subscriber.clone()).await;
         // As after a restart: the sweep finds the pending ones.
         service.subscribers.sweep().await.unwrap();
         service.subscribers.check_answers().await.unwrap();
-        assert_eq!(world.subscribers(shop)[0].confirmed_at, Some(service.now()), "{good}");
+        assert_eq!(world.subscribers(shop)[0].confirmed_at, Some(service.now()), "{valid}");
     }
     assert!(service.subscribers.subscription(shop, &link).is_ok(), "now the link changes its choice");
 }

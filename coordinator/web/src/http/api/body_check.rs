@@ -97,9 +97,9 @@ pub(super) fn read_change<T>(
     let (echoed, cause) = ECHO_AND_CAUSE;
     let is_beside = object.get(cause).is_some_and(|value| comes_back(cause, value));
     object.retain(|name, value| {
-        let may =
+        let is_ignored =
             rules.echoes.contains(&name.as_str()) && !(is_merged && name == first) && (is_beside || name != echoed);
-        !(may && comes_back(name, value))
+        !(is_ignored && comes_back(name, value))
     });
     let mut fields = RecordedFields::new(object);
     let edit = read(&mut fields);
@@ -152,9 +152,9 @@ fn closest_name<'a>(name: &str, known_names: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| {
         name.chars().filter(|sign| sign.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
     };
-    let wanted = plain(name);
-    if let Some(same) = known_names.iter().find(|known| plain(known) == wanted) {
-        return Some(same);
+    let plain_name = plain(name);
+    if let Some(exact) = known_names.iter().find(|known| plain(known) == plain_name) {
+        return Some(exact);
     }
     let max_distance = |known: &str| {
         if known.len().min(name.len()) < SHORT_NAME { MAX_TYPO_DISTANCE / 2 } else { MAX_TYPO_DISTANCE }

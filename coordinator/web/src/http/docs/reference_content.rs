@@ -64,9 +64,9 @@ fn groups<'a>(description: &'a Value, components: &Components<'a>) -> Vec<Refere
     let group = |tag: &'a Value| {
         let name = tag.get("name")?;
         let is_of = |operation: &Value| operation.pointer("/tags/0") == Some(name);
-        let of = all.iter().filter(|(.., operation)| is_of(operation));
+        let in_group = all.iter().filter(|(.., operation)| is_of(operation));
         let operations: Vec<ReferenceOperation> =
-            of.map(|(path, method, it)| operation(path, method, it, components)).collect();
+            in_group.map(|(path, method, it)| operation(path, method, it, components)).collect();
         let group = ReferenceGroup { name: text_of(tag, "name"), about: text_of(tag, "description"), operations };
         (!group.operations.is_empty()).then_some(group)
     };
@@ -78,7 +78,7 @@ fn operation<'a>(path: &str, method: &str, it: &'a Value, components: &Component
     let answers = it.get("responses").and_then(Value::as_object);
     let is_good = |status: &str| status.starts_with('2');
     let success = answers.and_then(|all| all.iter().find(|(status, _)| is_good(status)));
-    let schema = |of: &'a Value| of.pointer("/content/application~1json/schema");
+    let schema = |parent: &'a Value| parent.pointer("/content/application~1json/schema");
     let body = it.get("requestBody").and_then(schema);
     let answer = success.and_then(|(_, answer)| schema(answer));
     let method = method.to_uppercase();
@@ -176,9 +176,9 @@ fn error_rows(components: &Components<'_>) -> Vec<ReferenceError> {
         .filter_map(|(status, name)| {
             let response = responses?.get(name)?;
             let content = response.pointer("/content/application~1json")?;
-            let one = content.get("example").into_iter();
+            let single_example = content.get("example").into_iter();
             let several = content.get("examples").and_then(Value::as_object).into_iter().flatten();
-            let all = one.chain(several.filter_map(|(_, example)| example.get("value")));
+            let all = single_example.chain(several.filter_map(|(_, example)| example.get("value")));
             let code = |example: &Value| Some(example.pointer("/error/code")?.as_str()?.to_owned());
             Some(ReferenceError {
                 status: status.to_owned(),

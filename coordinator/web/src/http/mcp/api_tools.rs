@@ -71,8 +71,8 @@ impl McpTools {
 
     /// Tool definitions for a key: those that read, and those that write if it has write access.
     pub(in crate::http) fn tool_list(&self, writes: bool) -> Vec<&Value> {
-        let may = |tool: &&Tool| writes || !tool.operation.writes();
-        let mut tools: Vec<&Value> = self.tools.values().filter(may).map(|tool| &tool.definition).collect();
+        let is_allowed = |tool: &&Tool| writes || !tool.operation.writes();
+        let mut tools: Vec<&Value> = self.tools.values().filter(is_allowed).map(|tool| &tool.definition).collect();
         let name = |tool: &Value| tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         tools.push(&self.time);
         tools.sort_by_key(|tool| name(tool));
@@ -149,9 +149,12 @@ impl Tool {
     fn new(operation: ApiOperation) -> Self {
         let mut properties = Map::new();
         let mut required: Vec<Value> = Vec::new();
-        for part in operation.path_parameters() {
-            properties.insert(part.to_owned(), json!({ "type": "string", "description": parameter_description(part) }));
-            required.push(json!(part));
+        for path_name in operation.path_parameters() {
+            properties.insert(
+                path_name.to_owned(),
+                json!({ "type": "string", "description": parameter_description(path_name) }),
+            );
+            required.push(json!(path_name));
         }
         for parameter in &operation.query {
             let mut schema = schema::compact(&parameter.schema);
@@ -200,8 +203,8 @@ impl Tool {
 fn description(operation: &ApiOperation, fields: &[String]) -> String {
     let about = operation.tool_description.unwrap_or(operation.about);
     let mut text = format!("{}.", operation.summary);
-    let tells = operation.notifies && fields.iter().any(|field| field == "notify");
-    for sentence in [about, if tells { NOTIFIES } else { "" }].into_iter().filter(|sentence| !sentence.is_empty()) {
+    let notifies = operation.notifies && fields.iter().any(|field| field == "notify");
+    for sentence in [about, if notifies { NOTIFIES } else { "" }].into_iter().filter(|sentence| !sentence.is_empty()) {
         text.push(' ');
         text.push_str(sentence);
     }

@@ -54,7 +54,7 @@ impl<'a, H: ToolServer> McpPost<'a, H> {
     /// after the other, except for calls that wait for another party, such as agents: they start in order and then run
     /// concurrently.
     pub(super) async fn responses(&self, members: Vec<Value>) -> Vec<(StatusCode, Value)> {
-        let mut answers = Vec::with_capacity(members.len());
+        let mut responses = Vec::with_capacity(members.len());
         let mut waiting = FuturesUnordered::new();
         for (at, member) in members.into_iter().enumerate() {
             let waits = self.is_slow(&member);
@@ -68,17 +68,17 @@ impl<'a, H: ToolServer> McpPost<'a, H> {
                 tokio::select! {
                     biased;
                     // Polled first, so that earlier calls have started.
-                    Some(answer) = waiting.next() => answers.push(answer),
+                    Some(answer) = waiting.next() => responses.push(answer),
                     answer = &mut answer => {
-                        answers.push(answer);
+                        responses.push(answer);
                         break;
                     }
                 }
             }
         }
-        answers.extend(waiting.collect::<Vec<_>>().await);
-        answers.sort_unstable_by_key(|(at, _)| *at);
-        answers.into_iter().filter_map(|(_, answer)| answer).collect()
+        responses.extend(waiting.collect::<Vec<_>>().await);
+        responses.sort_unstable_by_key(|(at, _)| *at);
+        responses.into_iter().filter_map(|(_, answer)| answer).collect()
     }
 
     /// Processes one message. Returns the response and its HTTP status if it is the only one.
@@ -217,17 +217,17 @@ mod tests {
                 "params": { "name": name, "arguments": { "number": number } },
             })
         });
-        let answers = McpPost::new(server, &headers, true, deadline).responses(members.collect()).await;
-        let ids: Vec<_> = answers.iter().map(|(_, answer)| answer["id"].clone()).collect();
+        let responses = McpPost::new(server, &headers, true, deadline).responses(members.collect()).await;
+        let ids: Vec<_> = responses.iter().map(|(_, answer)| answer["id"].clone()).collect();
         assert_eq!(ids, (0..names.len()).map(Value::from).collect::<Vec<_>>(), "in the order of the messages");
-        assert!(answers.iter().all(|(status, _)| !status.is_server_error()), "{answers:?}");
-        answers.into_iter().map(|(_, answer)| answer).collect()
+        assert!(responses.iter().all(|(status, _)| !status.is_server_error()), "{responses:?}");
+        responses.into_iter().map(|(_, answer)| answer).collect()
     }
 
     #[tokio::test]
     async fn twenty_slow_calls_run_concurrently() {
-        let answers = send_batch(&Slow::waiting_for(20), PATIENCE, &["look"; 20]).await;
-        for (number, answer) in answers.iter().enumerate() {
+        let responses = send_batch(&Slow::waiting_for(20), PATIENCE, &["look"; 20]).await;
+        for (number, answer) in responses.iter().enumerate() {
             assert_eq!(answer["result"]["structuredContent"], number, "{answer}");
         }
     }
@@ -236,20 +236,20 @@ mod tests {
     async fn writes_keep_their_order_and_do_not_wait_for_slow_calls() {
         // No slow call ends before the last write has started.
         let server = Slow::waiting_for(3);
-        let answers = send_batch(&server, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;
+        let responses = send_batch(&server, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;
         let done = server.done.lock().unwrap().clone();
         assert_eq!(done[..3], ["write 0", "write 2", "last 5"], "{done:?}");
         assert_eq!(done.len(), 5);
-        assert_eq!(answers[3]["error"]["code"], json_rpc::INVALID_PARAMS);
+        assert_eq!(responses[3]["error"]["code"], json_rpc::INVALID_PARAMS);
     }
 
     #[tokio::test]
     async fn each_call_that_times_out_is_reported_on_its_own() {
         let server = Slow::waiting_for(2);
-        let answers = send_batch(&server, Duration::from_millis(50), &["write", "look", "stall"]).await;
-        let is_error: Vec<_> = answers.iter().map(|answer| answer["result"]["isError"].clone()).collect();
-        assert_eq!(is_error, [false, true, true], "{answers:?}");
-        for answer in &answers[1..] {
+        let responses = send_batch(&server, Duration::from_millis(50), &["write", "look", "stall"]).await;
+        let is_error: Vec<_> = responses.iter().map(|answer| answer["result"]["isError"].clone()).collect();
+        assert_eq!(is_error, [false, true, true], "{responses:?}");
+        for answer in &responses[1..] {
             let text = &answer["result"]["content"][0]["text"];
             assert_eq!(text, "internal: timed out, and may still complete");
         }

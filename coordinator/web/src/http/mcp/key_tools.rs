@@ -159,8 +159,8 @@ fn add_reasons(document: &mut Value, reasons: impl Iterator<Item = (MonitorId, S
 
 /// Formats an API error as text.
 fn error_text(document: &Value) -> String {
-    let part = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
-    format!("{}: {}", part("/error/code"), part("/error/message"))
+    let text_at = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
+    format!("{}: {}", text_at("/error/code"), text_at("/error/message"))
 }
 
 #[cfg(test)]

@@ -120,17 +120,17 @@ async fn handle_post(
         };
     }
     let post = McpPost::new(server, headers, is_batch, deadline);
-    let mut answers = post.responses(members).await;
-    let is_well = answers.iter().all(|(status, _)| is_batch || status.is_success());
-    let reply = if answers.is_empty() {
+    let mut responses = post.responses(members).await;
+    let is_well = responses.iter().all(|(status, _)| is_batch || status.is_success());
+    let reply = if responses.is_empty() {
         HttpResponse::empty(StatusCode::ACCEPTED)
     } else if is_well && event_stream::accepts_only_events(headers) {
-        event_stream::event_response(answers.iter().map(|(_, answer)| answer))
+        event_stream::event_response(responses.iter().map(|(_, answer)| answer))
     } else if is_batch {
-        let answers: Vec<Value> = answers.into_iter().map(|(_, answer)| answer).collect();
-        HttpResponse::json(StatusCode::OK, &answers)
+        let responses: Vec<Value> = responses.into_iter().map(|(_, answer)| answer).collect();
+        HttpResponse::json(StatusCode::OK, &responses)
     } else {
-        let (status, answer) = answers.swap_remove(0);
+        let (status, answer) = responses.swap_remove(0);
         HttpResponse::json(status, &answer)
     };
     reply.with_has_written(post.has_written()).with_allowance(&allowance)
@@ -266,8 +266,8 @@ fn tools_for<'a>(server: &'a impl ToolServer, params: &Map<String, Value>) -> Re
 }
 
 fn unknown_method(method: &str) -> RpcError {
-    let quoted: String = method.chars().take(80).collect();
-    RpcError::new(json_rpc::METHOD_NOT_FOUND, format!("there is no method {quoted}"))
+    let name: String = method.chars().take(80).collect();
+    RpcError::new(json_rpc::METHOD_NOT_FOUND, format!("there is no method {name}"))
 }
 
 fn rate_limited(allowance: &RateLimitStatus) -> HttpResponse {

@@ -28,7 +28,7 @@ use crate::http::server::request_timeout;
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post_public(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let server = PageToolServer { context: Arc::clone(&context), page, listed: public_tools() };
+    let server = PageToolServer { context: Arc::clone(&context), page, tools: public_tools() };
     let reply = super::handle_post(&context, &server, PATIENCE, (&call.headers, &mut call.body)).await;
     Ok(allow_cross_origin(&server.page, reply).with(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS))
 }
@@ -64,7 +64,7 @@ const PATIENCE: Duration = request_timeout::REQUEST_TIMEOUT.saturating_sub(Durat
 struct PageToolServer {
     context: Arc<HttpContext>,
     page: AuthorizedPage,
-    listed: Vec<Value>,
+    tools: Vec<Value>,
 }
 
 /// Tools: name, field of the status document that it returns (`None` for all), whether it can be filtered by status,
@@ -83,7 +83,7 @@ const TOOLS: [(&str, Option<&str>, bool, &str); 4] = [
 
 impl ToolServer for PageToolServer {
     fn tool_list(&self) -> Vec<&Value> {
-        self.listed.iter().collect()
+        self.tools.iter().collect()
     }
 
     fn is_public(&self) -> bool {

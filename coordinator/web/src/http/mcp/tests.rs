@@ -242,8 +242,8 @@ async fn a_public_page_has_read_only_tools_and_its_own_rate_limit() {
         assert_eq!(result["result"]["isError"], false, "{result}");
         assert!(!result.to_string().contains("secret.example"));
     }
-    let seen = public(tool(3, "list_monitors", json!({}))).await.body;
-    assert_eq!(seen["result"]["structuredContent"]["monitors"][0]["name"], "Checkout");
+    let list_result = public(tool(3, "list_monitors", json!({}))).await.body;
+    assert_eq!(list_result["result"]["structuredContent"]["monitors"][0]["name"], "Checkout");
     assert_eq!(public(tool(4, "create_monitor", json!({}))).await.body["error"]["code"], -32602);
     let mut last = 200;
     for _ in 0..120 {

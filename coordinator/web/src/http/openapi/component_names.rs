@@ -16,9 +16,9 @@ pub(super) fn name_parts(body: &str, components: &mut BTreeMap<String, Value>) {
     components.insert(body.to_owned(), schema);
 }
 
-fn name_properties(of: &str, properties: &mut Map<String, Value>, components: &mut BTreeMap<String, Value>) {
+fn name_properties(parent: &str, properties: &mut Map<String, Value>, components: &mut BTreeMap<String, Value>) {
     for (name, property) in properties {
-        let of = format!("{of}{}", capital(name));
+        let parent = format!("{parent}{}", capital(name));
         let object = OBJECTS.into_iter().find(|(field, _)| field == name);
         match (property.get_mut("items"), object) {
             (Some(items), Some((_, component))) => {
@@ -29,14 +29,14 @@ fn name_properties(of: &str, properties: &mut Map<String, Value>, components: &m
                 components.insert(component.to_owned(), item);
                 *items = reference(component);
             }
-            (Some(items), None) => name_enum(&of, items, components),
-            (None, _) => name_enum(&of, property, components),
+            (Some(items), None) => name_enum(&parent, items, components),
+            (None, _) => name_enum(&parent, property, components),
         }
     }
 }
 
 /// Replaces an enum with a reference to a component. An empty value means the same as null and is only described.
-fn name_enum(of: &str, schema: &mut Value, components: &mut BTreeMap<String, Value>) {
+fn name_enum(parent: &str, schema: &mut Value, components: &mut BTreeMap<String, Value>) {
     let Some(object) = schema.as_object_mut() else { return };
     let Some(Value::Array(mut values)) = object.shift_remove("enum") else { return };
     object.shift_remove("type");
@@ -51,9 +51,9 @@ fn name_enum(of: &str, schema: &mut Value, components: &mut BTreeMap<String, Val
     let existing = components.iter().find(|(_, schema)| is_known(schema)).map(|(name, _)| name.clone());
     let name = existing.unwrap_or_else(|| {
         let description = object.get("description").cloned().unwrap_or_default();
-        let named = json!({ "type": "string", "enum": values, "description": description });
-        components.insert(of.to_owned(), named);
-        of.to_owned()
+        let component = json!({ "type": "string", "enum": values, "description": description });
+        components.insert(parent.to_owned(), component);
+        parent.to_owned()
     });
     if nullable {
         object.insert("anyOf".to_owned(), json!([reference(&name), { "type": "null" }]));

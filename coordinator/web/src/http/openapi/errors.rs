@@ -43,11 +43,11 @@ pub(super) fn responses() -> Value {
             } },
         })
     };
-    let both = |first: (&str, &str, &str), second: (&str, &str, &str)| {
+    let two_examples = |first: (&str, &str, &str), second: (&str, &str, &str)| {
         let mut response = refusal(first.0, first.1, first.2);
         response["description"] = json!(format!("{} {}", first.0, second.0));
-        let one = |(summary, code, message): (&str, &str, &str)| json!({ "summary": summary, "value": error_body(code, message) });
-        let examples = json!({ (first.1): one(first), (second.1): one(second) });
+        let example = |(summary, code, message): (&str, &str, &str)| json!({ "summary": summary, "value": error_body(code, message) });
+        let examples = json!({ (first.1): example(first), (second.1): example(second) });
         response["content"]["application/json"] =
             json!({ "schema": { "$ref": "#/components/schemas/ApiError" }, "examples": examples });
         response
@@ -57,14 +57,14 @@ pub(super) fn responses() -> Value {
         "Unauthenticated": refusal("The key is missing or invalid.", "unauthenticated",
             "the key is cut off: it has 53 characters, and 41 were sent",
         ),
-        "ReadOnly": both(
+        "ReadOnly": two_examples(
             ("The key is read-only.", "read_only", "this key may only read"),
             ("The key is limited to one page.", "one_page", "this key is limited to one page"),
         ),
         "NotFound": refusal(
             "Not found, or not accessible with this key.", "not_found", "not found, or not accessible with this key",
         ),
-        "PlanLimit": both(
+        "PlanLimit": two_examples(
             ("The plan does not allow it.", "plan_limit", "the plan allows 10 monitors"),
             (
                 "The `Idempotency-Key` was already used for a different request.", "idempotency_key_reused",

@@ -116,8 +116,8 @@ fn test_header() -> Value {
 
 /// Returns one body for each event.
 fn bodies() -> Map<String, Value> {
-    let one = |kind: AlertKind| (kind.name().to_owned(), json!({ "summary": summary(kind), "value": alert(kind) }));
-    AlertKind::ALL.into_iter().map(one).collect()
+    let example = |kind: AlertKind| (kind.name().to_owned(), json!({ "summary": summary(kind), "value": alert(kind) }));
+    AlertKind::ALL.into_iter().map(example).collect()
 }
 
 const fn summary(kind: AlertKind) -> &'static str {

@@ -23,7 +23,7 @@ pub(super) fn is_https(context: &HttpContext) -> bool {
 /// Returns the access tokens in the request's cookies, by name.
 pub(super) fn access_tokens(headers: &HeaderMap, is_https: bool) -> Vec<(String, String)> {
     let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let pairs = values.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
     let own_cookies = pairs.filter_map(|(name, value)| {
         let name = if is_https { name.strip_prefix(HOST)? } else { name };
         Some((name.strip_prefix(COOKIE_PREFIX)?.to_owned(), value.to_owned()))
@@ -76,8 +76,8 @@ mod tests {
     #[test]
     fn a_browser_is_recognized_by_its_cookie() {
         let set = browser_cookie([7; 16], 60, false).unwrap();
-        let pair = set.to_str().unwrap().split(';').next().unwrap().to_owned();
-        assert_eq!(browser(&headers(&[&pair]), false), Some([7; 16]));
+        let cookie = set.to_str().unwrap().split(';').next().unwrap().to_owned();
+        assert_eq!(browser(&headers(&[&cookie]), false), Some([7; 16]));
         for invalid in ["plx-browser=", "plx-browser=07", "plx-browser=+0000000000000000000000000000007", "x=y"] {
             assert_eq!(browser(&headers(&[invalid]), false), None, "{invalid}");
         }

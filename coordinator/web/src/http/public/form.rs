@@ -48,8 +48,8 @@ pub(super) fn check_form_origin(headers: &HeaderMap, base_url: &str) -> Result<(
     let is_own = match (text(HeaderName::from_static("sec-fetch-site")), text(ORIGIN)) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
         (None, Some(origin)) => Url::parse(origin).is_ok_and(|origin| {
-            let named = text(HOST).and_then(|host| Url::parse(&format!("{}://{host}", origin.scheme())).ok());
-            let is_named = named.is_some_and(|named| named.origin() == origin.origin());
+            let target = text(HOST).and_then(|host| Url::parse(&format!("{}://{host}", origin.scheme())).ok());
+            let is_named = target.is_some_and(|target| target.origin() == origin.origin());
             // A proxy may forward the request under another host name.
             is_named || Url::parse(base_url).is_ok_and(|base| base.origin() == origin.origin())
         }),

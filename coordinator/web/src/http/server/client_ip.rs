@@ -77,7 +77,7 @@ fn parse_address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    fn seen(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
+    fn client_ip_of(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
         let header = |(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
         let headers: HeaderMap = headers.iter().map(header).collect();
         client_ip(Some(PeerAddress(peer.parse().unwrap())), &headers).map(|visitor| visitor.address.to_string())
@@ -96,7 +96,7 @@ mod tests {
             (&[("forwarded", "proto=https;for=192.0.2.1")], "192.0.2.1"),
         ] {
             for peer in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-                assert_eq!(seen(peer, headers).as_deref(), Some(expected), "{headers:?}");
+                assert_eq!(client_ip_of(peer, headers).as_deref(), Some(expected), "{headers:?}");
             }
         }
     }
@@ -112,7 +112,7 @@ mod tests {
             &[("forwarded", "for=_hidden")],
             &[("forwarded", "by=192.0.2.1")],
         ] {
-            assert_eq!(seen("127.0.0.1", headers), None, "{headers:?}");
+            assert_eq!(client_ip_of("127.0.0.1", headers), None, "{headers:?}");
         }
         assert_eq!(client_ip(None, &HeaderMap::new()), None);
     }
@@ -121,7 +121,7 @@ mod tests {
     fn headers_of_a_remote_peer_are_ignored() {
         for peer in ["203.0.113.7", "10.0.0.1", "2001:db8::7"] {
             let headers = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
-            assert_eq!(seen(peer, &headers).as_deref(), Some(peer));
+            assert_eq!(client_ip_of(peer, &headers).as_deref(), Some(peer));
         }
     }
 

@@ -86,26 +86,26 @@ mod tests {
     use super::*;
 
     fn parts(count: usize, length: usize) -> (RequestBody, Arc<AtomicUsize>) {
-        let taken = Arc::<AtomicUsize>::default();
-        let counted = Arc::clone(&taken);
+        let sent_bytes = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&sent_bytes);
         let each = move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
             Ok(Bytes::from(vec![b' '; length]))
         };
-        (stream::iter(0..count).map(each).boxed(), taken)
+        (stream::iter(0..count).map(each).boxed(), sent_bytes)
     }
 
     #[tokio::test]
     async fn an_unread_body_is_drained_up_to_a_limit() {
         for (count, length, read, expected) in [(9, 10, 0, 9), (9, 10, 4, 9), (9, 10, 9, 9), (100, 1 << 20, 1, 18)] {
-            let (body, taken) = parts(count, length);
+            let (body, sent_bytes) = parts(count, length);
             let (mut lent_body, rest) = recoverable(body);
             for _ in 0..read {
                 lent_body.next().await.unwrap().unwrap();
             }
             drop(lent_body);
             rest.drain().await;
-            assert_eq!(taken.load(Ordering::Relaxed), expected, "{count} of {length} after {read}");
+            assert_eq!(sent_bytes.load(Ordering::Relaxed), expected, "{count} of {length} after {read}");
         }
     }
 

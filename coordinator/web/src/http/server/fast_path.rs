@@ -87,7 +87,7 @@ where
                             io.unread(unread.freeze());
                             return true;
                         }
-                        Err(late) => (late, unread.len(), true),
+                        Err(rejection) => (rejection, unread.len(), true),
                     }
                 }
                 None => {

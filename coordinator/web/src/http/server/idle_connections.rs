@@ -82,9 +82,9 @@ enum Eviction {
 
 impl IdleConnections {
     /// Creates an empty set. No connection is evicted before it has been idle for `fresh`.
-    pub(super) fn new(fresh: Duration) -> Self {
+    pub(super) fn new(grace_period: Duration) -> Self {
         Self(Arc::new(IdleState {
-            min_idle: fresh,
+            min_idle: grace_period,
             epoch: Instant::now(),
             queue: Mutex::default(),
             waiters: AtomicU32::new(0),
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn the_longest_idle_connection_is_evicted_and_busy_ones_stay() {
         let idle = IdleConnections::new(Duration::ZERO);
-        let [busy, sending, used, fresh] = std::array::from_fn(|_| idle.register());
+        let [busy, sending, used, unused] = std::array::from_fn(|_| idle.register());
         let _busy = [busy.begin_request(), busy.begin_request()];
         drop(busy.begin_request());
         busy.mark_sent();
@@ -299,7 +299,7 @@ mod tests {
         // It was used later than the others and is idle for less time than the fresh one.
         drop(used.begin_request());
         used.mark_sent();
-        for connection in [&fresh, &used] {
+        for connection in [&unused, &used] {
             assert!(idle.evict_one().now_or_never().is_some());
             assert!(connection.evicted().now_or_never().is_some());
         }

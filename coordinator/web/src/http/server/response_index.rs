@@ -145,7 +145,7 @@ impl IndexedResponse {
             self.heads.store(Some(Arc::clone(&heads)));
             heads
         });
-        let (pair, accepted, body) = match encoding {
+        let (head_pair, accepted, body) = match encoding {
             Encoding::Brotli => (&heads.brotli, "br", &document.brotli),
             Encoding::Gzip => (&heads.gzip, "gzip", &document.gzip),
             Encoding::Plain => return None,
@@ -153,7 +153,7 @@ impl IndexedResponse {
         if !is_unchanged && body.len() > UNCOUNTED_BYTES {
             return None;
         }
-        let cached_head = if is_unchanged { &pair.not_modified } else { &pair.full };
+        let cached_head = if is_unchanged { &head_pair.not_modified } else { &head_pair.full };
         let (status, head) = cached_head.get().cloned().unwrap_or_else(|| {
             let mut request_headers = HeaderMap::new();
             request_headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
@@ -271,8 +271,8 @@ fn is_page_query(query: &str) -> bool {
 /// Returns the request's host if there is exactly one and it is normalized. The port does not distinguish pages and
 /// is left out.
 fn host(headers: &HeaderMap) -> Option<&str> {
-    let mut named = headers.get_all(HOST).iter();
-    let host = named.next()?.to_str().ok().filter(|_| named.next().is_none())?;
+    let mut values = headers.get_all(HOST).iter();
+    let host = values.next()?.to_str().ok().filter(|_| values.next().is_none())?;
     normalized_host(host)
 }
 

@@ -180,7 +180,7 @@ impl MemoryPool {
         }
         let bytes = body.len();
         let usage = sums.owners.get(&reader).map_or(0, |usage| usage.bytes);
-        let has_room = |taken: usize, limit: usize| taken == 0 || taken.saturating_add(bytes) <= limit;
+        let has_room = |used: usize, limit: usize| used == 0 || used.saturating_add(bytes) <= limit;
         let is_taken = must || (has_room(usage, MAX_OWNER_BYTES) && has_room(sums.total_bytes, MAX_POOL_BYTES));
         if is_taken {
             sums.owners.entry(reader).or_default().bytes += bytes;
@@ -266,74 +266,72 @@ mod tests {
 
     #[tokio::test]
     async fn memory_is_limited_per_client_and_in_total() {
-        let answers = ResponseMemory::default();
-        let hold = async |n, mebibytes| answers.admit(reader(n), true, long(mebibytes)).await;
+        let memory = ResponseMemory::default();
+        let hold = async |n, mebibytes| memory.admit(reader(n), true, long(mebibytes)).await;
         let first = hold(1, 30).await.unwrap();
-        assert!(answers.reserve(reader(1)).is_ok());
+        assert!(memory.reserve(reader(1)).is_ok());
         assert!(matches!(hold(1, 3).await, Err(ApiError::Overloaded)), "its share is in use");
         let second = hold(1, 2).await.unwrap();
-        assert!(matches!(answers.reserve(reader(1)), Err(ApiError::Overloaded)));
-        assert!(answers.reserve(reader(2)).is_ok(), "another account's is not");
+        assert!(matches!(memory.reserve(reader(1)), Err(ApiError::Overloaded)));
+        assert!(memory.reserve(reader(2)).is_ok(), "another account's is not");
         assert_eq!(hold(1, 0).await.unwrap().body().len(), 0, "short responses are not counted");
         let mut other_responses = Vec::new();
         for n in 2..9 {
             other_responses.push(hold(n, 32).await.unwrap());
         }
-        assert!(answers.reserve(reader(99)).is_ok(), "usage of others refuses no request");
+        assert!(memory.reserve(reader(99)).is_ok(), "usage of others refuses no request");
         assert!(matches!(hold(99, 1).await, Err(ApiError::Overloaded)), "but a long read does not fit");
-        let response = answers.admit(reader(99), false, long(1)).await;
+        let response = memory.admit(reader(99), false, long(1)).await;
         assert!(response.is_ok(), "a completed write is always reported");
-        let visitor = answers.admit(ResponseOwner::Address(1), true, long(1)).await;
+        let visitor = memory.admit(ResponseOwner::Address(1), true, long(1)).await;
         assert!(visitor.is_ok(), "visitors have their own pool");
         drop((first, second, other_responses, response, visitor));
-        assert!(is_empty(&answers.accounts) && is_empty(&answers.visitors));
+        assert!(is_empty(&memory.accounts) && is_empty(&memory.visitors));
         assert!(hold(9, 40).await.is_ok(), "one larger than a share is admitted alone");
     }
 
     #[tokio::test]
     async fn a_running_request_is_counted_until_it_is_answered() {
-        let answers = ResponseMemory::default();
-        let reservations: Vec<_> = std::iter::from_fn(|| answers.reserve(reader(1)).ok()).take(1_000).collect();
+        let memory = ResponseMemory::default();
+        let reservations: Vec<_> = std::iter::from_fn(|| memory.reserve(reader(1)).ok()).take(1_000).collect();
         assert_eq!(reservations.len(), MAX_OWNER_BYTES / RESERVED_BYTES);
-        assert!(answers.reserve(reader(2)).is_ok(), "another account's do not");
+        assert!(memory.reserve(reader(2)).is_ok(), "another account's do not");
         drop(reservations);
-        assert!(answers.reserve(reader(1)).is_ok());
-        assert!(is_empty(&answers.accounts));
+        assert!(memory.reserve(reader(1)).is_ok());
+        assert!(is_empty(&memory.accounts));
     }
 
     #[tokio::test]
     async fn a_shared_document_counts_once_and_many_documents_are_limited() {
-        let answers = ResponseMemory::default();
+        let memory = ResponseMemory::default();
         let document = |n: u8| Bytes::from(vec![n; 4 << 20]);
         let hold = async |n, body: &Bytes| {
-            answers
-                .admit(ResponseOwner::Address(n), true, HttpResponse::bytes("text/html", body.clone()).shared())
-                .await
+            memory.admit(ResponseOwner::Address(n), true, HttpResponse::bytes("text/html", body.clone()).shared()).await
         };
         let one = document(0);
         let mut responses = Vec::new();
         for n in 0..1_000 {
             responses.push(hold(n, &one).await.unwrap());
         }
-        assert_eq!(answers.shared_documents.lock().total_bytes, 4 << 20);
+        assert_eq!(memory.shared_documents.lock().total_bytes, 4 << 20);
         for n in 1..64 {
             responses.push(hold(u128::from(n), &document(n)).await.unwrap());
         }
         assert!(matches!(hold(2_000, &document(99)).await, Err(ApiError::Overloaded)), "each is a separate copy");
         responses.push(hold(2_000, &one).await.unwrap());
-        let usage = answers.admit(ResponseOwner::Address(2_000), true, long(1)).await;
-        assert!(usage.is_ok(), "responses to single visitors have their own pool");
-        drop((responses, usage));
-        assert!(is_empty(&answers.shared_documents) && is_empty(&answers.visitors));
+        let response = memory.admit(ResponseOwner::Address(2_000), true, long(1)).await;
+        assert!(response.is_ok(), "responses to single visitors have their own pool");
+        drop((responses, response));
+        assert!(is_empty(&memory.shared_documents) && is_empty(&memory.visitors));
     }
 
     #[tokio::test]
     async fn a_read_waits_for_memory() {
-        let answers = ResponseMemory::default();
-        let first = answers.admit(reader(1), true, long(32)).await.unwrap();
+        let memory = ResponseMemory::default();
+        let first = memory.admit(reader(1), true, long(32)).await.unwrap();
         let waiting = tokio::spawn({
-            let answers = answers.clone();
-            async move { answers.admit(reader(1), true, long(1)).await }
+            let memory = memory.clone();
+            async move { memory.admit(reader(1), true, long(1)).await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());

@@ -130,8 +130,8 @@ mod tests {
         );
         stalling.unread(Bytes::from_static(b"abc"));
         reader_end.write_all(b"de").await.unwrap();
-        let mut both = [0; 16];
-        assert_eq!(stalling.read(&mut both).await.unwrap(), 5, "in one part");
+        let mut bytes = [0; 16];
+        assert_eq!(stalling.read(&mut bytes).await.unwrap(), 5, "in one part");
         stalling.unread(Bytes::from_static(b"abcde"));
         reader_end.write_all(b"fg").await.unwrap();
         let mut parts = [[0; 2], [0; 2], [0; 2]];

@@ -51,8 +51,11 @@ async fn answers_on_old_paths_say_since_when_they_are_deprecated() {
         assert_eq!(link, "<https://status.example/api/v1/docs#versions>; rel=\"deprecation\"; type=\"text/html\"");
         assert!(!response.headers.contains_key("sunset"), "no end date is set");
     }
-    let stranger = client.send("GET", &old(""), &[], "").await;
-    assert_eq!((stranger.status, &stranger.headers["deprecation"]), (401, &"@1789344000".parse().unwrap()));
+    let unauthenticated = client.send("GET", &old(""), &[], "").await;
+    assert_eq!(
+        (unauthenticated.status, &unauthenticated.headers["deprecation"]),
+        (401, &"@1789344000".parse().unwrap())
+    );
     for path in [client.shop_path("/monitors"), client.shop_path(&format!("/monitors/{id}")), "/api/v1/me".to_owned()] {
         assert!(!client.get(&path).await.headers.contains_key("deprecation"), "{path}");
     }

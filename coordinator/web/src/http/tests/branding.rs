@@ -108,13 +108,13 @@ async fn pictures_are_served_with_access_to_the_page_and_are_inert() {
         url.strip_prefix("https://shop.pages.example").unwrap().to_owned()
     };
     let (logo, icon) = (path("logo"), path("favicon"));
-    let seen = client.send("GET", &format!("/p/shop{logo}"), &[], "").await;
-    assert_eq!((seen.status, &seen.bytes[..]), (200, svg.as_bytes()));
-    assert_eq!(seen.headers["content-type"], "image/svg+xml");
-    assert_eq!(seen.headers["x-content-type-options"], "nosniff");
+    let picture = client.send("GET", &format!("/p/shop{logo}"), &[], "").await;
+    assert_eq!((picture.status, &picture.bytes[..]), (200, svg.as_bytes()));
+    assert_eq!(picture.headers["content-type"], "image/svg+xml");
+    assert_eq!(picture.headers["x-content-type-options"], "nosniff");
     let policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
-    assert_eq!(seen.headers["content-security-policy"], policy);
-    assert!(seen.headers["cache-control"].to_str().unwrap().contains("immutable"));
+    assert_eq!(picture.headers["content-security-policy"], policy);
+    assert!(picture.headers["cache-control"].to_str().unwrap().contains("immutable"));
     let own_host = client.send("GET", &icon, &[("host", "shop.pages.example")], "").await;
     assert_eq!((own_host.status, &own_host.headers["content-type"]), (200, &"image/png".parse().unwrap()));
     let sheet = client.send("GET", "/p/shop/accent/ffff00", &[], "").await;
@@ -147,9 +147,9 @@ async fn pictures_are_served_with_access_to_the_page_and_are_inert() {
 async fn a_noindex_page_says_so_in_header_and_document() {
     let client = TestClient::new().await;
     let robots = async |client: &TestClient| {
-        let seen = client.send("GET", "/p/shop", &[], "").await;
-        let html = String::from_utf8_lossy(&seen.bytes).into_owned();
-        (seen.headers.contains_key("x-robots-tag"), html.contains("<meta name=\"robots\" content=\"noindex\">"))
+        let response = client.send("GET", "/p/shop", &[], "").await;
+        let html = String::from_utf8_lossy(&response.bytes).into_owned();
+        (response.headers.contains_key("x-robots-tag"), html.contains("<meta name=\"robots\" content=\"noindex\">"))
     };
     assert_eq!(robots(&client).await, (false, false));
     patch(&client, "", json!({ "noindex": true })).await;

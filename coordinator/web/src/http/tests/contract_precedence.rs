@@ -86,8 +86,8 @@ async fn null_changes_an_incident_only_where_it_may() {
         let message = &rejection.body["error"]["message"];
         assert_eq!((rejection.status, message), (400, &json!(format!("{field} must not be null"))));
     }
-    let same = client.call(&client.write_key, "PATCH", &path, json!({})).await;
-    assert_eq!(same.body["incident"], created);
+    let unchanged = client.call(&client.write_key, "PATCH", &path, json!({})).await;
+    assert_eq!(unchanged.body["incident"], created);
     let (window, planned) = incident(
         &client,
         json!({ "kind": "maintenance", "title": "x", "startsAt": "2026-11-28T00:00:00+00:00", "endsAt": "2026-11-28T02:00:00.5+01:00" }),

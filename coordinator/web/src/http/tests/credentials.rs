@@ -12,7 +12,7 @@ async fn every_route_answers_each_credential_as_it_must() {
     let unknown_id = "mon_0000000000000000000000000a";
     let foreign_page = client.world.foreign.id;
     let edit = json!({ "name": "New" });
-    let of = |rest: &str| client.shop_path(&format!("/monitors/{id}/{rest}"));
+    let monitor_path = |rest: &str| client.shop_path(&format!("/monitors/{id}/{rest}"));
     let unknown = |rest: &str| client.shop_path(&format!("/monitors/{unknown_id}/{rest}"));
     let created = async |kind: &str, body: Value| {
         let path = client.shop_path(&format!("/{kind}s"));
@@ -112,15 +112,15 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", client.shop_path("/monitors/%2e%2e"), Value::Null, [401, 404, 404, 404, 404]),
         ("PATCH", client.shop_path(&format!("/monitors/{id}")), edit.clone(), [401, 403, 200, 404, 404]),
         ("PATCH", client.shop_path(&format!("/monitors/{unknown_id}")), edit.clone(), [401, 403, 404, 404, 404]),
-        ("POST", of("check"), Value::Null, [401, 403, 200, 404, 404]),
+        ("POST", monitor_path("check"), Value::Null, [401, 403, 200, 404, 404]),
         ("POST", unknown("check"), Value::Null, [401, 403, 404, 404, 404]),
-        ("GET", of("check"), Value::Null, [401, 405, 405, 405, 405]),
-        ("GET", of("checks"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", monitor_path("check"), Value::Null, [401, 405, 405, 405, 405]),
+        ("GET", monitor_path("checks"), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", unknown("checks?limit=0"), Value::Null, [401, 404, 404, 404, 404]),
-        ("GET", of("events"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", monitor_path("events"), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", unknown("events"), Value::Null, [401, 404, 404, 404, 404]),
         ("GET", format!("/p/shop/monitors/{id}"), Value::Null, [200; 5]),
-        ("GET", of("uptime"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", monitor_path("uptime"), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", unknown("uptime"), Value::Null, [401, 404, 404, 404, 404]),
         ("DELETE", client.shop_path(&format!("/monitors/{unknown_id}")), Value::Null, [401, 403, 404, 404, 404]),
         ("DELETE", client.shop_path(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404, 404]),

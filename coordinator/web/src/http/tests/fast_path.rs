@@ -178,12 +178,12 @@ async fn an_edit_is_seen_by_the_next_request_of_a_connection() {
     };
     assert_eq!(ask().await, 200);
     assert!(is_known(&client, &page));
-    let mut fresh = visitor(&server).await;
-    fresh.write_all(page.as_bytes()).await.unwrap();
-    assert_eq!(answer(&mut fresh).await.status, 200);
+    let mut new_connection = visitor(&server).await;
+    new_connection.write_all(page.as_bytes()).await.unwrap();
+    assert_eq!(answer(&mut new_connection).await.status, 200);
     client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
-    fresh.write_all(page.as_bytes()).await.unwrap();
-    assert_eq!((answer(&mut fresh).await.status, ask().await), (403, 403));
+    new_connection.write_all(page.as_bytes()).await.unwrap();
+    assert_eq!((answer(&mut new_connection).await.status, ask().await), (403, 403));
 }
 
 #[tokio::test]

@@ -61,20 +61,23 @@ async fn every_format_of_a_page_is_typed_tagged_and_up_to_date() {
         (format!("monitors/{monitor}.md"), "text/markdown; charset=utf-8", "max-age=15"),
         ("og-0123456789ab.png".to_owned(), "image/png", "max-age=300"),
     ];
-    for (path, media, fresh) in &table {
-        let seen = client.fetch(&format!("/p/shop/{path}")).await;
-        assert_eq!((seen.status, &seen.headers["content-type"]), (200, &media.parse().unwrap()), "{path}");
-        let cache_control = seen.headers["cache-control"].to_str().unwrap();
-        assert!(cache_control.starts_with("public, ") && cache_control.contains(fresh), "{path}: {cache_control}");
-        assert_eq!(seen.headers["x-content-type-options"], "nosniff", "{path}");
-        let tag = seen.headers["etag"].to_str().unwrap();
+    for (path, media, cache_lifetime) in &table {
+        let response = client.fetch(&format!("/p/shop/{path}")).await;
+        assert_eq!((response.status, &response.headers["content-type"]), (200, &media.parse().unwrap()), "{path}");
+        let cache_control = response.headers["cache-control"].to_str().unwrap();
+        assert!(
+            cache_control.starts_with("public, ") && cache_control.contains(cache_lifetime),
+            "{path}: {cache_control}"
+        );
+        assert_eq!(response.headers["x-content-type-options"], "nosniff", "{path}");
+        let tag = response.headers["etag"].to_str().unwrap();
         let not_modified = client.send("GET", &format!("/p/shop/{path}"), &[("if-none-match", tag)], "").await;
         assert_eq!((not_modified.status, not_modified.bytes.len()), (304, 0), "{path}");
         let own_host = client.send("GET", &format!("/{path}"), &[("host", "shop.pages.example")], "").await;
         assert_eq!(own_host.status, 200, "{path} on the page's host");
-        let any_origin = seen.headers.get("access-control-allow-origin").map(|it| it.to_str().unwrap());
+        let any_origin = response.headers.get("access-control-allow-origin").map(|it| it.to_str().unwrap());
         let is_for_scripts =
-            *media == json || ["badge", "embed"].iter().any(|it| path.contains(it)) || *fresh == long_cache;
+            *media == json || ["badge", "embed"].iter().any(|it| path.contains(it)) || *cache_lifetime == long_cache;
         assert_eq!(any_origin == Some("*"), is_for_scripts, "{path}");
     }
     let title = json!({ "title": "Renamed & <new>" });
@@ -95,9 +98,9 @@ async fn every_format_of_a_page_is_typed_tagged_and_up_to_date() {
 async fn the_tag_of_a_badge_depends_on_its_text_and_style() {
     let client = TestClient::new().await;
     let tag = async |path: &str| {
-        let seen = client.fetch(&format!("/p/shop/{path}")).await;
-        assert_eq!(seen.status, 200, "{path}");
-        seen.headers["etag"].to_str().unwrap().to_owned()
+        let response = client.fetch(&format!("/p/shop/{path}")).await;
+        assert_eq!(response.status, 200, "{path}");
+        response.headers["etag"].to_str().unwrap().to_owned()
     };
     let first = tag("badge.svg").await;
     assert_eq!(tag("badge.svg?style=flat&v=2").await, first, "the image is the same");
@@ -121,9 +124,9 @@ async fn a_badge_without_data_says_so_and_an_invalid_parameter_is_named() {
         "/p/shop/monitors/mon_0000000000000000000000000a/badge.svg",
         "/p/shop/monitors/x/badge.svg",
     ] {
-        let seen = client.fetch(path).await;
-        assert_eq!((seen.status, &seen.headers["content-type"]), (404, &"image/svg+xml".parse().unwrap()));
-        assert!(seen.text.contains(">not found</text>") && seen.text.contains("#59606b"), "{}", seen.text);
+        let response = client.fetch(path).await;
+        assert_eq!((response.status, &response.headers["content-type"]), (404, &"image/svg+xml".parse().unwrap()));
+        assert!(response.text.contains(">not found</text>") && response.text.contains("#59606b"), "{}", response.text);
     }
     let shields = client.fetch("/p/shop/monitors/x/badge.json").await;
     assert_eq!((shields.status, &shields.body["isError"]), (404, &json!(true)));
@@ -148,8 +151,8 @@ async fn only_the_frame_may_be_framed() {
     for (path, framed) in
         [("embed", "frame-ancestors *"), ("", "frame-ancestors 'none'"), ("history", "frame-ancestors 'none'")]
     {
-        let seen = client.fetch(format!("/p/shop/{path}").trim_end_matches('/')).await;
-        let policy = seen.headers["content-security-policy"].to_str().unwrap();
+        let response = client.fetch(format!("/p/shop/{path}").trim_end_matches('/')).await;
+        let policy = response.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.contains(framed) && !policy.contains("unsafe"), "{path}: {policy}");
     }
 }
@@ -159,10 +162,10 @@ async fn a_client_that_prefers_markdown_gets_it_at_the_same_url() {
     let client = TestClient::new().await;
     let accept = [("accept", "text/markdown, text/html")];
     for path in ["/p/shop", "/p/shop/history", "/p/shop.md"] {
-        let seen = client.send("GET", path, &accept, "").await;
-        assert_eq!(seen.headers["content-type"], "text/markdown; charset=utf-8", "{path}");
-        assert_eq!(seen.headers["vary"], "accept, accept-encoding", "{path}");
-        assert!(seen.text.starts_with("# Shop"), "{}", seen.text);
+        let response = client.send("GET", path, &accept, "").await;
+        assert_eq!(response.headers["content-type"], "text/markdown; charset=utf-8", "{path}");
+        assert_eq!(response.headers["vary"], "accept, accept-encoding", "{path}");
+        assert!(response.text.starts_with("# Shop"), "{}", response.text);
     }
     let html = client.fetch("/p/shop").await;
     let links = html.headers["link"].to_str().unwrap();

@@ -10,7 +10,7 @@ async fn open(client: &TestClient, body: Value) -> TestResponse {
     client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await
 }
 
-async fn opened(client: &TestClient, body: Value) -> Value {
+async fn create_incident(client: &TestClient, body: Value) -> Value {
     let created = open(client, body).await;
     assert_eq!(created.status, 201, "{created:?}");
     created.body["incident"].clone()
@@ -32,7 +32,7 @@ async fn an_incident_shows_every_field_of_the_contract() {
         "title": " Broken ", "status": "identified", "impact": "major", "message": "# What\n\n* a *cable*\n",
         "monitorIds": [monitor["id"]], "remind": ["1h", "2d"], "startedAt": at(-HOUR), "unknown": 5,
     });
-    let created = opened(&client, body).await;
+    let created = create_incident(&client, body).await;
     let affected = json!([{ "id": monitor["id"], "name": "Front" }]);
     let expected = json!({
         "id": created["id"], "kind": "incident", "title": "Broken", "status": "identified", "impact": "major",
@@ -75,7 +75,7 @@ async fn old_names_are_accepted_and_both_lists_are_equal() {
     ] {
         let mut body = body;
         body["title"] = json!("x");
-        let created = opened(&client, body).await;
+        let created = create_incident(&client, body).await;
         let list = created["monitors"].as_array().unwrap();
         assert_eq!(list.iter().map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
         assert_eq!(created["monitors"], created["checkpoints"]);
@@ -174,7 +174,7 @@ async fn each_field_is_checked_at_its_bounds() {
 #[tokio::test]
 async fn updates_lead_an_incident_to_its_end() {
     let client = TestClient::new().await;
-    let created = opened(&client, json!({ "title": "x" })).await;
+    let created = create_incident(&client, json!({ "title": "x" })).await;
     let updates = path(&client, &created, "/updates");
     client.world.clock.set(START + 2000);
     let post = async |body: Value| client.call(&client.write_key, "POST", &updates, body).await;
@@ -224,10 +224,11 @@ async fn updates_lead_an_incident_to_its_end() {
 #[tokio::test]
 async fn an_incident_entered_afterwards_is_resolved() {
     let client = TestClient::new().await;
-    let created = opened(&client, json!({ "title": "x", "startedAt": at(-HOUR), "resolvedAt": at(-MINUTE) })).await;
+    let created =
+        create_incident(&client, json!({ "title": "x", "startedAt": at(-HOUR), "resolvedAt": at(-MINUTE) })).await;
     assert_eq!((&created["status"], &created["resolvedAt"]), (&json!("resolved"), &json!(at(-MINUTE))));
     let past = json!({ "kind": "maintenance", "title": "x", "startsAt": at(-HOUR), "endsAt": at(-MINUTE) });
-    let window = opened(&client, past).await;
+    let window = create_incident(&client, past).await;
     assert_eq!((&window["status"], &window["resolvedAt"]), (&json!("completed"), &json!(at(-MINUTE))));
     let list = client.get(&client.shop_path("/incidents?open=true")).await.body;
     assert_eq!(list["incidents"], json!([]));
@@ -240,7 +241,7 @@ async fn a_repeating_window_is_planned_stopped_and_completed() {
         "kind": "maintenance", "title": "Patches", "startsAt": at(HOUR), "endsAt": at(2 * HOUR), "repeat": "monthly",
         "timezone": "Europe/Berlin", "remind": ["15m"],
     });
-    let created = opened(&client, body).await;
+    let created = create_incident(&client, body).await;
     assert_eq!(
         (&created["status"], &created["impact"], &created["startedAt"]),
         (&json!("scheduled"), &json!("none"), &json!(at(HOUR)))
@@ -275,11 +276,12 @@ async fn lists_are_paginated_back_in_time() {
     let client = TestClient::new().await;
     let mut ids = Vec::new();
     for (n, started) in [-3, -1, -2].into_iter().enumerate() {
-        let created = opened(&client, json!({ "title": format!("{n}"), "startedAt": at(started * HOUR) })).await;
+        let created =
+            create_incident(&client, json!({ "title": format!("{n}"), "startedAt": at(started * HOUR) })).await;
         ids.push(created["id"].as_str().unwrap().to_owned());
     }
-    let over = json!({ "title": "over", "startedAt": at(-9 * HOUR), "resolvedAt": at(-8 * HOUR) });
-    opened(&client, over).await;
+    let resolved = json!({ "title": "over", "startedAt": at(-9 * HOUR), "resolvedAt": at(-8 * HOUR) });
+    create_incident(&client, resolved).await;
     let titles = async |query: &str| -> Vec<String> {
         let list = client.get(&client.shop_path(&format!("/incidents{query}"))).await;
         assert_eq!(list.status, 200, "{query}: {list:?}");
@@ -304,14 +306,14 @@ async fn the_status_document_has_incident_times_in_milliseconds() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example" })).await;
     let status = async || client.get(&client.shop_path("/status")).await.body;
-    opened(&client, json!({ "title": "Quiet", "impact": "none" })).await;
+    create_incident(&client, json!({ "title": "Quiet", "impact": "none" })).await;
     assert_eq!(status().await["status"]["indicator"], "unknown");
-    opened(&client, json!({ "title": "Slow mail", "impact": "degraded" })).await;
+    create_incident(&client, json!({ "title": "Slow mail", "impact": "degraded" })).await;
     for (title, starts) in [("Soon", HOUR), ("Now", -HOUR), ("Later", 7 * DAY + 1)] {
         let window = json!({
             "kind": "maintenance", "title": title, "startsAt": at(starts), "endsAt": at(starts + 2 * HOUR),
         });
-        opened(&client, window).await;
+        create_incident(&client, window).await;
     }
     let document = status().await;
     assert_eq!(document["status"], json!({ "indicator": "degraded", "headline": "Slow mail" }));
@@ -370,7 +372,7 @@ async fn deploys_are_created_listed_and_deleted() {
     let list = client.get(&path).await.body["deploys"].as_array().unwrap().clone();
     assert_eq!(list.len(), 50);
     assert!(!list.contains(&created), "the oldest of 51 is not in the list");
-    let one = client.shop_path(&format!("/deploys/{}", bare["id"].as_str().unwrap()));
-    assert_eq!(client.call(&client.write_key, "DELETE", &one, Value::Null).await.status, 204);
-    assert_eq!(client.call(&client.write_key, "DELETE", &one, Value::Null).await.status, 404);
+    let deploy_path = client.shop_path(&format!("/deploys/{}", bare["id"].as_str().unwrap()));
+    assert_eq!(client.call(&client.write_key, "DELETE", &deploy_path, Value::Null).await.status, 204);
+    assert_eq!(client.call(&client.write_key, "DELETE", &deploy_path, Value::Null).await.status, 404);
 }

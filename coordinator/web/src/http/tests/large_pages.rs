@@ -66,28 +66,31 @@ async fn a_long_response_is_rebuilt_and_nothing_is_created_twice() {
     let created = sent(&client, "new", "POST", &all, &new).await;
     assert_eq!((created.status, created.headers.contains_key("idempotency-replayed")), (201, false));
     let id = created.body["incident"]["id"].as_str().unwrap().to_owned();
-    let one = client.shop_path(&format!("/incidents/{id}"));
-    client.call(&client.write_key, "PATCH", &one, json!({ "title": "Later" })).await;
+    let incident_path = client.shop_path(&format!("/incidents/{id}"));
+    client.call(&client.write_key, "PATCH", &incident_path, json!({ "title": "Later" })).await;
     let repeated = sent(&client, "new", "POST", &all, &new).await;
     assert_eq!((repeated.status, &repeated.body["incident"]["id"]), (201, &json!(id)));
     assert_eq!(repeated.body["incident"]["title"], "Later", "the current state");
     let headers = ["idempotency-replayed", "idempotency-answer"].map(|name| repeated.headers[name].to_str().unwrap());
-    assert_eq!((headers, repeated.headers["location"].to_str().unwrap()), (["true", "current"], one.as_str()));
+    assert_eq!(
+        (headers, repeated.headers["location"].to_str().unwrap()),
+        (["true", "current"], incident_path.as_str())
+    );
     assert_eq!(client.get(&all).await.body["incidents"].as_array().unwrap().len(), 1);
     // The same for updates, and for edits of them.
-    let updates = format!("{one}/updates");
+    let updates = format!("{incident_path}/updates");
     for (key, method, path, body, status) in [
         ("update", "POST", updates.as_str(), json!({ "message": "More" }), 201),
-        ("change", "PATCH", one.as_str(), json!({ "title": "Changed" }), 200),
+        ("change", "PATCH", incident_path.as_str(), json!({ "title": "Changed" }), 200),
     ] {
         let first = sent(&client, key, method, path, &body).await;
         let repeated = sent(&client, key, method, path, &body).await;
         assert_eq!((repeated.status, &repeated.body), (status, &first.body));
         assert_eq!(repeated.headers["idempotency-answer"], "current");
     }
-    assert_eq!(client.get(&one).await.body["incident"]["updates"].as_array().unwrap().len(), 2);
+    assert_eq!(client.get(&incident_path).await.body["incident"]["updates"].as_array().unwrap().len(), 2);
     // An incident deleted in between is not created again.
-    client.call(&client.write_key, "DELETE", &one, Value::Null).await;
+    client.call(&client.write_key, "DELETE", &incident_path, Value::Null).await;
     assert_eq!(sent(&client, "new", "POST", &all, &new).await.status, 404);
     assert_eq!(client.get(&all).await.body["incidents"], json!([]));
 }
@@ -112,9 +115,9 @@ async fn open_text_of_a_page_is_bounded_and_ended_text_is_released() {
     };
     assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"));
     assert_eq!(rejection.body["error"]["fields"][0]["field"], "message");
-    let one = client.shop_path(&format!("/incidents/{}", ids[0]));
-    let updates = format!("{one}/updates");
-    let patch = async |body: Value| client.call(&client.write_key, "PATCH", &one, body).await;
+    let incident_path = client.shop_path(&format!("/incidents/{}", ids[0]));
+    let updates = format!("{incident_path}/updates");
+    let patch = async |body: Value| client.call(&client.write_key, "PATCH", &incident_path, body).await;
     let first_field = |response: &TestResponse| response.body["error"]["fields"][0]["field"].clone();
     let rejection = post(&updates, json!({ "message": long_text() })).await;
     assert_eq!((rejection.status, first_field(&rejection)), (400, json!("message")));

@@ -279,8 +279,8 @@ async fn a_full_plan_answers_422_after_the_body_was_validated() {
     let path = client.shop_path("/monitors");
     let full = client.call(&client.write_key, "POST", &path, json!({ "url": "a.example" })).await;
     assert_eq!((full.status, code(&full)), (422, "plan_limit"));
-    let bad = client.call(&client.write_key, "POST", &path, json!({ "url": "" })).await;
-    assert_eq!(bad.status, 400);
+    let response = client.call(&client.write_key, "POST", &path, json!({ "url": "" })).await;
+    assert_eq!(response.status, 400);
     let vendor = json!({ "type": "component", "name": "V", "vendorUrl": "https://status.example" });
     assert_eq!(client.call(&client.write_key, "POST", &path, vendor).await.status, 422);
 }
@@ -322,8 +322,8 @@ async fn without_agents_a_page_is_unknown_except_for_its_incidents() {
         }
         headlines.push(format!("{} {}", status["indicator"], status["description"]));
     }
-    let (seen, stale) = headlines.split_at(4);
-    assert!(seen[..3].iter().all(|headline| headline == "All systems operational"), "{headlines:?}");
+    let (known, stale) = headlines.split_at(4);
+    assert!(known[..3].iter().all(|headline| headline == "All systems operational"), "{headlines:?}");
     assert!(stale[..3].iter().all(|headline| headline == "Monitoring is currently unavailable"), "{headlines:?}");
     assert_eq!(stale[3], "\"minor\" \"Status unknown\"");
     let incident = json!({ "title": "A cable is cut", "impact": "partial" });

@@ -17,7 +17,7 @@ impl TestClient {
         self.call(&self.read_key, "GET", path, Value::Null).await.body
     }
 
-    fn one(&self, destination: &Value) -> String {
+    fn destination_path(&self, destination: &Value) -> String {
         self.shop_path(&format!("/destinations/{}", destination["id"].as_str().unwrap()))
     }
 }
@@ -40,13 +40,13 @@ async fn secrets_are_unmasked_only_in_one_destination_for_a_writer() {
     for body in created {
         let kind = body["type"].clone();
         let created = client.destination(body.clone()).await;
-        let full = client.get(&client.one(&created)).await.body["destination"].clone();
+        let full = client.get(&client.destination_path(&created)).await.body["destination"].clone();
         assert_eq!(full, created, "{kind}");
         for (name, value) in body.as_object().unwrap() {
             assert_eq!(&created[name], value, "{kind}");
         }
         assert_eq!(created["secret"].is_string(), kind == "webhook", "{created}");
-        let masked = client.read(&client.one(&created)).await;
+        let masked = client.read(&client.destination_path(&created)).await;
         let text = masked.to_string().to_lowercase();
         assert!(!text.contains("secret-path") && !text.contains("secretpath"), "{text}");
         assert_eq!(masked["destination"]["secret"], Value::Null);
@@ -63,21 +63,21 @@ async fn secrets_are_unmasked_only_in_one_destination_for_a_writer() {
 async fn a_masked_value_is_not_accepted_as_an_address() {
     let client = TestClient::new().await;
     let created = client.destination(hook()).await;
-    let mut seen = client.get(&client.shop_path("/destinations")).await.body["destinations"][1].clone();
-    assert_eq!(seen["id"], created["id"]);
-    let rejection = client.call(&client.write_key, "PATCH", &client.one(&created), seen.clone()).await;
+    let mut document = client.get(&client.shop_path("/destinations")).await.body["destinations"][1].clone();
+    assert_eq!(document["id"], created["id"]);
+    let rejection = client.call(&client.write_key, "PATCH", &client.destination_path(&created), document.clone()).await;
     assert_eq!((rejection.status, &rejection.body["error"]["fields"][0]["field"]), (400, &json!("url")));
     // The unmasked document can be sent back unchanged.
-    seen = created.clone();
-    let same = client.call(&client.write_key, "PATCH", &client.one(&created), seen).await;
-    assert_eq!((same.status, &same.body["destination"]), (200, &created));
+    document = created.clone();
+    let unchanged = client.call(&client.write_key, "PATCH", &client.destination_path(&created), document).await;
+    assert_eq!((unchanged.status, &unchanged.body["destination"]), (200, &created));
 }
 
 #[tokio::test]
 async fn a_new_secret_is_pending_until_it_is_activated_or_a_day_has_passed() {
     let client = TestClient::new().await;
     let created = client.destination(hook()).await;
-    let path = format!("{}/rotate-secret", client.one(&created));
+    let path = format!("{}/rotate-secret", client.destination_path(&created));
     let bearer = format!("Bearer {}", client.write_key);
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "once")];
     let first = client.send("POST", &path, &headers, "").await;
@@ -101,7 +101,7 @@ async fn a_new_secret_is_pending_until_it_is_activated_or_a_day_has_passed() {
     assert_eq!(second["oldSecretUntil"], json!(until.to_string()));
     let list = client.read(&client.shop_path("/destinations")).await["destinations"][1].clone();
     assert_eq!((&list["secretPending"], &list["secret"]), (&json!(true), &Value::Null));
-    let activate = format!("{}/activate-secret", client.one(&created));
+    let activate = format!("{}/activate-secret", client.destination_path(&created));
     for _ in 0..2 {
         let active = client.call(&client.write_key, "POST", &activate, Value::Null).await;
         assert_eq!(active.status, 200, "{active:?}");
@@ -112,11 +112,12 @@ async fn a_new_secret_is_pending_until_it_is_activated_or_a_day_has_passed() {
     // A pending secret becomes active after a day.
     client.call(&client.write_key, "POST", &path, Value::Null).await;
     client.world.clock.set(client.world.service.now() + parallax_core::time::DAY);
-    let over = client.get(&client.one(&created)).await.body["destination"].clone();
-    assert_eq!((&over["secretPending"], &over["oldSecretUntil"]), (&json!(false), &Value::Null));
+    let expired = client.get(&client.destination_path(&created)).await.body["destination"].clone();
+    assert_eq!((&expired["secretPending"], &expired["oldSecretUntil"]), (&json!(false), &Value::Null));
     let mail = client.get(&client.shop_path("/destinations")).await.body["destinations"][0].clone();
-    let rejection =
-        client.call(&client.write_key, "POST", &format!("{}/rotate-secret", client.one(&mail)), Value::Null).await;
+    let rejection = client
+        .call(&client.write_key, "POST", &format!("{}/rotate-secret", client.destination_path(&mail)), Value::Null)
+        .await;
     assert_eq!(rejection.body["error"]["message"], "only a webhook has a secret");
 }
 
@@ -125,7 +126,7 @@ async fn a_test_alert_returns_its_result_and_is_listed_as_a_delivery() {
     let client = TestClient::new().await;
     client.world.receive();
     let created = client.destination(hook()).await;
-    let path = format!("{}/test", client.one(&created));
+    let path = format!("{}/test", client.destination_path(&created));
     let tested = client.call(&client.write_key, "POST", &path, Value::Null).await;
     assert_eq!(tested.status, 200, "{tested:?}");
     let delivery = &tested.body["delivery"];
@@ -137,9 +138,9 @@ async fn a_test_alert_returns_its_result_and_is_listed_as_a_delivery() {
     let list = client.read(&client.shop_path(&query)).await;
     assert_eq!(list["deliveries"][0]["id"], delivery["id"], "{list}");
     assert_eq!((list["deliveries"].as_array().unwrap().len(), &list["nextBefore"]), (1, &Value::Null));
-    let one = client.shop_path(&format!("/deliveries/{}", delivery["id"].as_str().unwrap()));
-    assert_eq!(&client.read(&one).await["delivery"], delivery);
-    let repeated = client.call(&client.write_key, "POST", &format!("{one}/redeliver"), Value::Null).await;
+    let delivery_path = client.shop_path(&format!("/deliveries/{}", delivery["id"].as_str().unwrap()));
+    assert_eq!(&client.read(&delivery_path).await["delivery"], delivery);
+    let repeated = client.call(&client.write_key, "POST", &format!("{delivery_path}/redeliver"), Value::Null).await;
     assert_eq!((repeated.status, &repeated.body["delivery"]["status"]), (200, &json!("waiting")));
     assert_eq!(repeated.body["delivery"]["id"], delivery["id"]);
     for query in ["status=lost", "destinationId=x", "before=x", "limit=201"] {
@@ -153,7 +154,7 @@ async fn a_sixth_test_in_a_minute_waits_for_the_next() {
     let client = TestClient::new().await;
     client.world.receive();
     let created = client.destination(hook()).await;
-    let path = format!("{}/test", client.one(&created));
+    let path = format!("{}/test", client.destination_path(&created));
     for _ in 0..5 {
         assert_eq!(client.call(&client.write_key, "POST", &path, Value::Null).await.status, 200);
     }
@@ -181,8 +182,9 @@ async fn a_smaller_plan_disables_destinations_and_a_larger_one_enables_them() {
     let client = TestClient::new().await;
     client.world.receive();
     let created = client.destination(hook()).await;
-    let test_delivery =
-        client.call(&client.write_key, "POST", &format!("{}/test", client.one(&created)), Value::Null).await;
+    let test_delivery = client
+        .call(&client.write_key, "POST", &format!("{}/test", client.destination_path(&created)), Value::Null)
+        .await;
     let test_delivery = test_delivery.body["delivery"]["id"].as_str().unwrap().to_owned();
     let vendor = json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://status.example.org" });
     let vendor = client.create_monitor(vendor).await;
@@ -194,43 +196,43 @@ async fn a_smaller_plan_disables_destinations_and_a_larger_one_enables_them() {
     put_on(Plan::Free).await;
     put_on(Plan::Free).await;
     assert_eq!(mails(), 1, "once");
-    let off = client.get(&client.one(&created)).await.body["destination"].clone();
+    let off = client.get(&client.destination_path(&created)).await.body["destination"].clone();
     let now = json!(client.world.service.now().to_string());
     assert_eq!((&off["status"], &off["offReason"], &off["offSince"]), (&json!("off"), &json!("plan"), &now));
     let list = client.read(&client.shop_path("/destinations")).await["destinations"][1].clone();
     assert_eq!(list["offReason"], "plan");
     let edit = json!({ "name": "Other", "enabled": true });
-    let edited = client.call(&client.write_key, "PATCH", &client.one(&created), edit).await;
+    let edited = client.call(&client.write_key, "PATCH", &client.destination_path(&created), edit).await;
     assert_eq!((edited.status, &edited.body["destination"]["offReason"]), (200, &json!("plan")));
     let repeated = client.shop_path(&format!("/deliveries/{test_delivery}/redeliver"));
-    for path in [format!("{}/test", client.one(&created)), repeated.clone()] {
+    for path in [format!("{}/test", client.destination_path(&created)), repeated.clone()] {
         let rejection = client.call(&client.write_key, "POST", &path, Value::Null).await;
         assert_eq!((rejection.status, code(&rejection)), (422, "plan_limit"), "{path}");
     }
-    let one = client.shop_path(&format!("/monitors/{}", vendor["id"].as_str().unwrap()));
-    let paused = client.get(&one).await.body["monitor"].clone();
+    let monitor_path = client.shop_path(&format!("/monitors/{}", vendor["id"].as_str().unwrap()));
+    let paused = client.get(&monitor_path).await.body["monitor"].clone();
     assert_eq!((&paused["paused"], &paused["pausedBy"]), (&json!(true), &json!("plan")));
     put_on(Plan::Pro).await;
     assert_eq!(mails(), 1, "a larger plan stops nothing");
-    let on = client.get(&client.one(&created)).await.body["destination"].clone();
+    let on = client.get(&client.destination_path(&created)).await.body["destination"].clone();
     assert_eq!((&on["status"], &on["offReason"]), (&json!("active"), &Value::Null));
     assert_eq!(client.call(&client.write_key, "POST", &repeated, Value::Null).await.status, 200);
-    assert_eq!(client.get(&one).await.body["monitor"]["paused"], false);
+    assert_eq!(client.get(&monitor_path).await.body["monitor"]["paused"], false);
 }
 
 #[tokio::test]
 async fn hostile_names_are_refused_or_unchanged() {
     let client = TestClient::new().await;
-    let named = |name: &str| json!({ "type": "email", "name": name, "to": "owner@example.com" });
+    let with_name = |name: &str| json!({ "type": "email", "name": name, "to": "owner@example.com" });
     for rejected in
         ["a\r\nBcc: b@example.com", "a\0b", "a\u{85}b", "a\u{1b}[31m", "\u{202e}evil", "\u{200d}", &"x".repeat(4000)]
     {
         let rejection =
-            client.call(&client.write_key, "POST", &client.shop_path("/destinations"), named(rejected)).await;
+            client.call(&client.write_key, "POST", &client.shop_path("/destinations"), with_name(rejected)).await;
         assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"), "{rejected:?}");
     }
     for accepted in ["<script>alert(1)</script>", "[a](javascript:b)", "\"},{\""] {
-        assert_eq!(client.destination(named(accepted)).await["name"], accepted);
+        assert_eq!(client.destination(with_name(accepted)).await["name"], accepted);
     }
 }
 
@@ -270,7 +272,7 @@ async fn a_subscriber_added_by_the_owner_must_confirm() {
     let next = first["nextCursor"].as_str().unwrap();
     let second = client.read(&format!("{path}?limit=1&cursor={next}")).await;
     assert_eq!((second["subscribers"].as_array().unwrap().len(), &second["nextCursor"]), (1, &Value::Null));
-    let one = format!("{path}/{}", subscriber["id"].as_str().unwrap());
-    assert_eq!(client.call(&client.write_key, "DELETE", &one, Value::Null).await.status, 204);
+    let subscriber_path = format!("{path}/{}", subscriber["id"].as_str().unwrap());
+    assert_eq!(client.call(&client.write_key, "DELETE", &subscriber_path, Value::Null).await.status, 204);
     assert_eq!(client.get(&path).await.body["subscribers"].as_array().unwrap().len(), 1);
 }

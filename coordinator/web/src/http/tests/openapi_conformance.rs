@@ -92,27 +92,27 @@ impl ConformanceFixture {
             "createPage" => json!({ "name": "New", "slug": format!("page-{}", self.next()) }),
             "createMonitor" => monitor(field),
             "updateMonitor" => {
-                ids.insert("monitorId", self.made("monitor", monitor(field)).await);
+                ids.insert("monitorId", self.create("monitor", monitor(field)).await);
                 json!({})
             }
             "createIncident" => self.incident(field),
             "updateIncident" => {
-                ids.insert("incidentId", self.made("incident", self.incident(field)).await);
+                ids.insert("incidentId", self.create("incident", self.incident(field)).await);
                 json!({})
             }
             // The message is optional only when maintenance is completed.
             "postUpdate" if field == "message" => {
-                ids.insert("incidentId", self.made("incident", self.incident("startsAt")).await);
+                ids.insert("incidentId", self.create("incident", self.incident("startsAt")).await);
                 json!({ "status": "completed" })
             }
             "postUpdate" => {
-                ids.insert("incidentId", self.made("incident", self.incident("")).await);
+                ids.insert("incidentId", self.create("incident", self.incident("")).await);
                 json!({ "message": "x" })
             }
             "createDeploy" => json!({ "version": "1" }),
             "createDestination" => self.destination(field),
             "updateDestination" => {
-                ids.insert("destinationId", self.made("destination", self.destination(field)).await);
+                ids.insert("destinationId", self.create("destination", self.destination(field)).await);
                 json!({})
             }
             "createSubscriber" => json!({ "email": self.mailbox() }),
@@ -149,7 +149,7 @@ impl ConformanceFixture {
     }
 
     /// Creates another resource on the page and returns its id.
-    async fn made(&self, kind: &str, body: Value) -> String {
+    async fn create(&self, kind: &str, body: Value) -> String {
         let created = self.send("POST", &format!("/pages/{}/{kind}s", self.ids["pageId"]), body).await;
         assert_eq!(created.status, 201, "{created:?}");
         text_of(&created.body[kind]["id"])

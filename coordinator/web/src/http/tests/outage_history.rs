@@ -122,8 +122,8 @@ async fn an_incident_from_before_the_page_is_found_in_its_month() {
     let created = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), old).await;
     assert_eq!(created.status, 201, "{created:?}");
     for month in months {
-        let seen = client.visit(month).await;
-        assert!(seen.status == 200 && seen.text.contains("Christmas"), "{month}: {seen:?}");
+        let response = client.visit(month).await;
+        assert!(response.status == 200 && response.text.contains("Christmas"), "{month}: {response:?}");
     }
     assert_eq!(client.visit("/p/shop/history/2025-11").await.status, 404);
     assert_eq!(client.visit("/p/shop/history/2026-12").await.status, 404, "the month is in the future");

@@ -63,9 +63,9 @@ async fn an_unchanged_response_gives_304() {
     let tag = first.headers["etag"].to_str().unwrap().to_owned();
     for method in ["GET", "HEAD"] {
         let headers = [("authorization", bearer.as_str()), ("if-none-match", tag.as_str())];
-        let same = client.send(method, &client.shop_path(""), &headers, "").await;
-        assert_eq!((same.status, &same.body), (304, &Value::Null));
-        assert!(same.headers.contains_key("ratelimit-remaining") && same.headers.contains_key("etag"));
+        let not_modified = client.send(method, &client.shop_path(""), &headers, "").await;
+        assert_eq!((not_modified.status, &not_modified.body), (304, &Value::Null));
+        assert!(not_modified.headers.contains_key("ratelimit-remaining") && not_modified.headers.contains_key("etag"));
     }
     client.call(&client.write_key, "PATCH", &client.shop_path(""), json!({ "name": "Other" })).await;
     let headers = [("authorization", bearer.as_str()), ("if-none-match", tag.as_str())];

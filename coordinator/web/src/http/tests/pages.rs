@@ -9,8 +9,8 @@ use super::*;
 async fn a_page_is_found_by_subdomain_and_custom_domain() {
     let client = TestClient::new().await;
     let name = async |host: &str, path: &str| {
-        let seen = client.send("GET", path, &[("host", host)], "").await;
-        (seen.status, seen.body["page"]["name"].clone())
+        let response = client.send("GET", path, &[("host", host)], "").await;
+        (response.status, response.body["page"]["name"].clone())
     };
     for host in ["shop.pages.example", "SHOP.Pages.Example.:443"] {
         assert_eq!(name(host, "/status.json").await, (200, json!("Shop")), "{host}");
@@ -22,8 +22,8 @@ async fn a_page_is_found_by_subdomain_and_custom_domain() {
     }
     for host in ["shop.elsewhere.example", "pages.example", "status.example.elsewhere.example", "a b", "[::1"] {
         for path in ["/status.json", "/p/shop/status.json", "/p/shop", "/api/v1/me", "/assets/page.css", "/", "/none"] {
-            let seen = client.send("GET", path, &[("host", host)], "").await;
-            assert_eq!((seen.status, seen.text.as_str()), (421, ""), "{host}{path}");
+            let response = client.send("GET", path, &[("host", host)], "").await;
+            assert_eq!((response.status, response.text.as_str()), (421, ""), "{host}{path}");
         }
         let token = format!("/ping/{}", "a".repeat(32));
         assert_eq!(name(host, &token).await.0, 404, "pings are accepted on any host");
@@ -49,9 +49,9 @@ pub(super) fn dialog(page: &str) -> &str {
 
 /// Fetches a document as text.
 pub(super) async fn document(client: &TestClient, path: &str) -> String {
-    let seen = client.send("GET", path, &[], "").await;
-    assert_eq!(seen.status, 200, "{path}: {seen:?}");
-    String::from_utf8(seen.bytes.to_vec()).unwrap()
+    let response = client.send("GET", path, &[], "").await;
+    assert_eq!(response.status, 200, "{path}: {response:?}");
+    String::from_utf8(response.bytes.to_vec()).unwrap()
 }
 
 #[tokio::test]
@@ -86,9 +86,9 @@ async fn a_page_is_compressed_and_tagged_and_loads_only_its_own_assets() {
         let path = format!("/assets/{}", asset.name);
         let is_of_a_page = !asset.name.starts_with("reference-");
         assert_eq!(text.contains(&path) || small.contains(&path), is_of_a_page, "{path}");
-        let seen = client.send("GET", &path, &[("host", "shop.pages.example")], "").await;
-        assert_eq!(seen.bytes, asset.text.as_bytes(), "{path}");
-        assert!(seen.headers["cache-control"].to_str().unwrap().contains("immutable"));
+        let response = client.send("GET", &path, &[("host", "shop.pages.example")], "").await;
+        assert_eq!(response.bytes, asset.text.as_bytes(), "{path}");
+        assert!(response.headers["cache-control"].to_str().unwrap().contains("immutable"));
     }
 }
 
@@ -314,8 +314,8 @@ async fn embeddable_content_is_listed_behind_the_footers_link() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": "Till" })).await;
     assert!(document(&client, "/p/shop").await.contains("<a href=\"/p/shop/badges\">Badge</a>"));
-    let seen = client.send("GET", "/p/shop/badges", &[], "").await;
-    let policy = seen.headers["content-security-policy"].to_str().unwrap();
+    let response = client.send("GET", "/p/shop/badges", &[], "").await;
+    let policy = response.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("frame-src 'self'") && policy.contains("frame-ancestors 'none'"), "{policy}");
     let text = document(&client, "/p/shop/badges").await;
     let sources = text.split(" src=\"/p/").skip(1).map(|rest| rest.split('"').next().unwrap());

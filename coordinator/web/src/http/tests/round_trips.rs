@@ -71,9 +71,9 @@ async fn everything_can_be_sent_back_as_it_was_read() {
         // Time passes, and the status may have changed in between.
         client.world.clock.set(client.world.service.now() + 1000);
         let document = read[name].clone();
-        let same = client.call(&client.write_key, "PATCH", &path, document.clone()).await;
-        assert_eq!((same.status, same.body.get("warnings")), (200, None), "{path} {same:?}");
-        assert_eq!(same.body[name], document, "{path}");
+        let unchanged = client.call(&client.write_key, "PATCH", &path, document.clone()).await;
+        assert_eq!((unchanged.status, unchanged.body.get("warnings")), (200, None), "{path} {unchanged:?}");
+        assert_eq!(unchanged.body[name], document, "{path}");
         // Only the edited field changes.
         let field = if name == "incident" { "title" } else { "name" };
         if document.get(field).is_some() {
@@ -89,8 +89,8 @@ async fn everything_can_be_sent_back_as_it_was_read() {
     }
     assert_eq!(sent_back, 17);
     let address = client.get(&client.shop_path("")).await.body["page"].clone();
-    let same = client.call(&client.write_key, "PATCH", &client.shop_path("/address"), address.clone()).await;
-    assert_eq!((same.status, &same.body["page"]), (200, &address));
+    let unchanged = client.call(&client.write_key, "PATCH", &client.shop_path("/address"), address.clone()).await;
+    assert_eq!((unchanged.status, &unchanged.body["page"]), (200, &address));
 }
 
 #[tokio::test]
@@ -101,36 +101,48 @@ async fn a_field_that_another_route_changes_is_refused_with_that_route() {
         .put_page(Page { custom_domain: Some("status.shop.example".to_owned()), ..client.world.shop.clone() })
         .await;
     let resources = resources(&client).await;
-    let of = |name: &str| resources.iter().find(|(_, it)| *it == name).unwrap().0.clone();
+    let path_of = |name: &str| resources.iter().find(|(_, it)| *it == name).unwrap().0.clone();
     for (path, sent, rule) in [
-        (of("page"), json!({ "slug": "other" }), "slug can't be changed here: PATCH /api/v1/pages/{pageId}/address"),
-        (of("page"), json!({ "customDomain": null }), "customDomain can't be changed here: PATCH"),
-        (of("page"), json!({ "url": "https://x.example" }), "url can't be changed: it follows slug"),
-        (of("page"), json!({ "plan": "pro" }), "plan can't be changed through the API: the operator"),
-        (of("page"), json!({ "passwordProtected": true }), "passwordProtected can't be changed: it follows password"),
-        (of("page"), json!({ "id": "pg_1" }), "id can't be changed: the service sets it"),
+        (
+            path_of("page"),
+            json!({ "slug": "other" }),
+            "slug can't be changed here: PATCH /api/v1/pages/{pageId}/address",
+        ),
+        (path_of("page"), json!({ "customDomain": null }), "customDomain can't be changed here: PATCH"),
+        (path_of("page"), json!({ "url": "https://x.example" }), "url can't be changed: it follows slug"),
+        (path_of("page"), json!({ "plan": "pro" }), "plan can't be changed through the API: the operator"),
+        (
+            path_of("page"),
+            json!({ "passwordProtected": true }),
+            "passwordProtected can't be changed: it follows password",
+        ),
+        (path_of("page"), json!({ "id": "pg_1" }), "id can't be changed: the service sets it"),
         (
             client.shop_path("/address"),
             json!({ "name": "x" }),
             "name can't be changed here: PATCH /api/v1/pages/{pageId} changes",
         ),
-        (of("monitor"), json!({ "type": "tcp" }), "type can't be changed after creation"),
-        (of("monitor"), json!({ "position": 7 }), "position can't be changed: monitors are ordered by creation"),
+        (path_of("monitor"), json!({ "type": "tcp" }), "type can't be changed after creation"),
+        (path_of("monitor"), json!({ "position": 7 }), "position can't be changed: monitors are ordered by creation"),
         (
-            of("monitor"),
+            path_of("monitor"),
             json!({ "createdAt": "2026-01-01T00:00:00Z" }),
             "createdAt can't be changed: the service sets it",
         ),
         (
-            of("incident"),
+            path_of("incident"),
             json!({ "status": "resolved" }),
             "status can't be changed here: POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates",
         ),
-        (of("incident"), json!({ "resolvedAt": "2026-11-27T12:46:00Z" }), "resolvedAt can't be changed here: POST"),
-        (of("incident"), json!({ "kind": "maintenance" }), "kind can't be changed after creation"),
-        (of("incident"), json!({ "updates": [{ "body": "x" }] }), "updates can't be changed here: POST"),
         (
-            of("destination"),
+            path_of("incident"),
+            json!({ "resolvedAt": "2026-11-27T12:46:00Z" }),
+            "resolvedAt can't be changed here: POST",
+        ),
+        (path_of("incident"), json!({ "kind": "maintenance" }), "kind can't be changed after creation"),
+        (path_of("incident"), json!({ "updates": [{ "body": "x" }] }), "updates can't be changed here: POST"),
+        (
+            path_of("destination"),
             json!({ "secret": "whsec_x" }),
             "secret can't be changed here: POST /api/v1/pages/{pageId}/destinations/{destinationId}/rotate-secret",
         ),
@@ -141,22 +153,22 @@ async fn a_field_that_another_route_changes_is_refused_with_that_route() {
         assert!(message.starts_with(rule), "{sent}: {message}");
     }
     let both = json!({ "name": "", "slug": "other" });
-    let rejection = client.call(&client.write_key, "PATCH", &of("page"), both).await;
+    let rejection = client.call(&client.write_key, "PATCH", &path_of("page"), both).await;
     let fields: Vec<_> = rejection.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
     assert_eq!(fields, ["slug", "name"], "all are reported");
-    assert_eq!(client.get(&of("page")).await.body["page"]["name"], "Shop");
+    assert_eq!(client.get(&path_of("page")).await.body["page"]["name"], "Shop");
 }
 
 #[tokio::test]
 async fn a_typo_gets_a_warning_next_to_the_result() {
     let client = TestClient::new().await;
     let resources = resources(&client).await;
-    let of = |name: &str| resources.iter().find(|(_, it)| *it == name).unwrap().0.clone();
+    let path_of = |name: &str| resources.iter().find(|(_, it)| *it == name).unwrap().0.clone();
     let window = resources.iter().filter(|(_, it)| *it == "incident").nth(2).unwrap().0.clone();
     for (method, path, sent, warning) in [
-        ("PATCH", of("monitor"), json!({ "group": "B" }), "group was ignored: send it as groupName"),
-        ("PATCH", of("monitor"), json!({ "status": "up" }), "status was ignored: the checks set it"),
-        ("PATCH", of("monitor"), json!({ "keywrod": "x" }), "keywrod was ignored: did you mean keyword?"),
+        ("PATCH", path_of("monitor"), json!({ "group": "B" }), "group was ignored: send it as groupName"),
+        ("PATCH", path_of("monitor"), json!({ "status": "up" }), "status was ignored: the checks set it"),
+        ("PATCH", path_of("monitor"), json!({ "keywrod": "x" }), "keywrod was ignored: did you mean keyword?"),
         (
             "POST",
             client.shop_path("/monitors"),
@@ -169,10 +181,10 @@ async fn a_typo_gets_a_warning_next_to_the_result() {
             json!({ "type": "heartbeat", "name": "x", "periodMinutes": 5, "graceSeconds": 60 }),
             "graceSeconds was ignored: send it as graceMinutes",
         ),
-        ("PATCH", of("page"), json!({ "time_zone": "UTC" }), "time_zone was ignored: did you mean timezone?"),
+        ("PATCH", path_of("page"), json!({ "time_zone": "UTC" }), "time_zone was ignored: did you mean timezone?"),
         (
             "PATCH",
-            of("incident"),
+            path_of("incident"),
             json!({ "message": "x" }),
             "message was ignored: POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates posts an update",
         ),
@@ -185,13 +197,13 @@ async fn a_typo_gets_a_warning_next_to_the_result() {
         ),
         (
             "POST",
-            format!("{}/updates", of("incident")),
+            format!("{}/updates", path_of("incident")),
             json!({ "message": "x", "stats": "resolved" }),
             "stats was ignored: did you mean status?",
         ),
         (
             "POST",
-            format!("{}/updates", of("incident")),
+            format!("{}/updates", path_of("incident")),
             json!({ "message": "x", "title": "y" }),
             "title was ignored: PATCH /api/v1/pages/{pageId}/incidents/{incidentId} changes it",
         ),
@@ -207,8 +219,8 @@ async fn a_typo_gets_a_warning_next_to_the_result() {
             json!({ "type": "email", "name": "x", "to": "owner@example.com", "event": [] }),
             "event was ignored: did you mean events?",
         ),
-        ("PATCH", of("destination"), json!({ "enable": true }), "enable was ignored: did you mean enabled?"),
-        ("PATCH", of("alerts"), json!({ "repeat": 5 }), "repeat was ignored: send it as repeatMinutes"),
+        ("PATCH", path_of("destination"), json!({ "enable": true }), "enable was ignored: did you mean enabled?"),
+        ("PATCH", path_of("alerts"), json!({ "repeat": 5 }), "repeat was ignored: send it as repeatMinutes"),
         (
             "POST",
             client.shop_path("/subscribers"),
@@ -312,11 +324,11 @@ async fn a_pause_by_the_plan_is_not_a_pause_by_the_owner() {
         let monitor = &response.body["monitor"];
         (response.status, monitor["paused"].clone(), monitor["pausedBy"].clone(), response.body["warnings"].clone())
     };
-    let stays = json!(["the monitor stays paused: the account's plan has no component monitors"]);
+    let expected = json!(["the monitor stays paused: the account's plan has no component monitors"]);
     put_on(Plan::Free).await;
     let read = client.get(&path).await.body["monitor"].clone();
     assert_eq!(send(read).await, (200, json!(true), json!("plan"), Value::Null), "sent back unchanged");
-    assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), stays.clone()));
+    assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), expected.clone()));
     assert_eq!(send(json!({ "paused": true })).await, (200, json!(true), json!("owner"), Value::Null));
     put_on(Plan::Pro).await;
     assert_eq!(
@@ -325,7 +337,7 @@ async fn a_pause_by_the_plan_is_not_a_pause_by_the_owner() {
         "the pause by the owner stays on a larger plan"
     );
     put_on(Plan::Free).await;
-    assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), stays));
+    assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), expected));
     put_on(Plan::Pro).await;
     assert_eq!(client.get(&path).await.body["monitor"]["paused"], false);
 }

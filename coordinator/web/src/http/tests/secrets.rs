@@ -15,11 +15,11 @@ async fn no_response_shows_the_headers_and_bodies_of_checks() {
     let headers =
         [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", "once")];
     let list = client.shop_path("/monitors");
-    let mut answers = vec![client.send("POST", &list, &headers, &secrets.to_string()).await];
-    assert_eq!(answers[0].status, 201);
-    let path = answers[0].headers["location"].to_str().unwrap().to_owned();
-    answers.push(client.send("POST", &list, &headers, &secrets.to_string()).await);
-    answers.push(client.send("POST", &list, &headers, "{\"headers\": {\"A\": \"s3cret\"}}").await);
+    let mut responses = vec![client.send("POST", &list, &headers, &secrets.to_string()).await];
+    assert_eq!(responses[0].status, 201);
+    let path = responses[0].headers["location"].to_str().unwrap().to_owned();
+    responses.push(client.send("POST", &list, &headers, &secrets.to_string()).await);
+    responses.push(client.send("POST", &list, &headers, "{\"headers\": {\"A\": \"s3cret\"}}").await);
     // Errors name the field and the rule, but not the value.
     for invalid in [
         json!({ "headers": { "X-Token": "s3cret\r\n" } }),
@@ -31,19 +31,19 @@ async fn no_response_shows_the_headers_and_bodies_of_checks() {
     ] {
         let rejection = client.call(&client.write_key, "PATCH", &path, invalid.clone()).await;
         assert_eq!(rejection.status, 400, "{invalid}");
-        answers.push(rejection);
+        responses.push(rejection);
     }
-    answers.push(client.call(&client.write_key, "PATCH", &path, json!({ "name": "Back" })).await);
+    responses.push(client.call(&client.write_key, "PATCH", &path, json!({ "name": "Back" })).await);
     for key in [&client.write_key, &client.read_key] {
         for rest in ["", "/checks", "/events", "/uptime", "/pings"] {
-            answers.push(client.call(key, "GET", &format!("{path}{rest}"), Value::Null).await);
+            responses.push(client.call(key, "GET", &format!("{path}{rest}"), Value::Null).await);
         }
         for rest in ["", "/monitors", "/checkpoints", "/status", "/incidents", "/deploys"] {
-            answers.push(client.call(key, "GET", &client.shop_path(rest), Value::Null).await);
+            responses.push(client.call(key, "GET", &client.shop_path(rest), Value::Null).await);
         }
     }
-    answers.push(client.call(&client.write_key, "POST", &format!("{path}/check"), Value::Null).await);
-    for response in answers {
+    responses.push(client.call(&client.write_key, "POST", &format!("{path}/check"), Value::Null).await);
+    for response in responses {
         let text = format!("{} {:?}", response.body, response.headers);
         assert!(!text.contains("s3cret"), "{text}");
     }
@@ -56,18 +56,23 @@ async fn no_read_only_key_sees_a_ping_url() {
     let url = heartbeat["heartbeat"]["pingUrl"].as_str().unwrap();
     let token = url.rsplit('/').next().unwrap().to_owned();
     client.send("POST", &format!("/ping/{token}"), &[], "s3cret output").await;
-    let of = |rest: &str| client.shop_path(&format!("/monitors/{}{rest}", heartbeat["id"].as_str().unwrap()));
-    for path in
-        [of(""), of("/pings"), of("/checks"), of("/events"), client.shop_path("/monitors"), client.shop_path("/status")]
-    {
+    let path_of = |rest: &str| client.shop_path(&format!("/monitors/{}{rest}", heartbeat["id"].as_str().unwrap()));
+    for path in [
+        path_of(""),
+        path_of("/pings"),
+        path_of("/checks"),
+        path_of("/events"),
+        client.shop_path("/monitors"),
+        client.shop_path("/status"),
+    ] {
         let response = client.call(&client.read_key, "GET", &path, Value::Null).await;
         assert_eq!(response.status, 200, "{path}");
         let text = response.body.to_string();
         assert!(!text.contains(&token) && !text.contains("s3cret"), "{path}: {text}");
     }
-    let read = client.call(&client.read_key, "GET", &of(""), Value::Null).await;
+    let read = client.call(&client.read_key, "GET", &path_of(""), Value::Null).await;
     assert_eq!(read.body["monitor"]["heartbeat"].get("pingUrl"), Some(&Value::Null));
-    let write = client.get(&of("")).await;
+    let write = client.get(&path_of("")).await;
     assert_ne!(read.headers["etag"], write.headers["etag"], "read and write keys get different documents");
     // The status document is public, even for a write key.
     assert!(!client.get(&client.shop_path("/status")).await.body.to_string().contains(&token));
@@ -102,14 +107,14 @@ async fn foreign_ids_in_a_body_are_treated_as_missing() {
         ("PATCH", incident.clone(), json!({ "checkpoints": [{ "id": null }] })),
         ("POST", client.shop_path("/deploys"), json!({ "version": "1", "monitorIds": [null] })),
     ] {
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for id in &ids {
             let body = body.to_string().replace("null", &id.to_string());
             let body = serde_json::from_str(&body).unwrap();
             let rejection = client.call(&client.write_key, method, &path, body).await;
-            answers.push((rejection.status, rejection.body));
+            responses.push((rejection.status, rejection.body));
         }
-        assert!(answers.iter().all(|one| one.0 == 400 && *one == answers[0]), "{method} {path}: {answers:?}");
+        assert!(responses.iter().all(|one| one.0 == 400 && *one == responses[0]), "{method} {path}: {responses:?}");
     }
     let befores: Vec<_> = ["inc_0000000000000000000000000a", "mon_0000000000000000000000000a", "x", ""].into();
     for before in befores {

@@ -25,9 +25,9 @@ impl TestClient {
 #[tokio::test]
 async fn a_visitor_subscribes_confirms_and_unsubscribes_without_a_script() {
     let client = TestClient::new().await;
-    let [one, other] = [json!({ "url": "a.example", "name": "<i>One" }), json!({ "url": "b.example" })];
-    let [one, _] = [client.create_monitor(one).await, client.create_monitor(other).await];
-    let id = one["id"].as_str().unwrap();
+    let [first, other] = [json!({ "url": "a.example", "name": "<i>One" }), json!({ "url": "b.example" })];
+    let [first, _] = [client.create_monitor(first).await, client.create_monitor(other).await];
+    let id = first["id"].as_str().unwrap();
     let form = client.get_page("/p/shop/subscribe").await;
     assert!(form.text.contains("&#60;i&#62;One") && !form.text.contains("<i>"), "{}", form.text);
     let subscribe = format!("email=ann%40example.com&monitors={id}");
@@ -40,17 +40,17 @@ async fn a_visitor_subscribes_confirms_and_unsubscribes_without_a_script() {
     );
     for path in [&confirm, &leave] {
         for method in ["GET", "HEAD"] {
-            let seen = client.send(method, path, &[], "").await;
-            assert_eq!(seen.status, 200, "{path}");
+            let page = client.send(method, path, &[], "").await;
+            assert_eq!(page.status, 200, "{path}");
             for (name, value) in [
                 ("cache-control", "no-store"),
                 ("referrer-policy", "no-referrer"),
                 ("x-robots-tag", "noindex"),
                 ("x-content-type-options", "nosniff"),
             ] {
-                assert_eq!(seen.headers[name], value, "{path}");
+                assert_eq!(page.headers[name], value, "{path}");
             }
-            let policy = seen.headers["content-security-policy"].to_str().unwrap();
+            let policy = page.headers["content-security-policy"].to_str().unwrap();
             for part in ["default-src 'none'", "script-src 'self'", "form-action 'self'"] {
                 assert!(policy.contains(part), "{policy}");
             }
@@ -78,16 +78,16 @@ async fn a_mailbox_is_pending_until_its_owner_confirms_by_a_form() {
     let body = json!({ "type": "email", "name": "Ops", "to": "ann@example.com" });
     let created = client.call(&client.write_key, "POST", &all, body).await;
     let created = &created.body["destination"];
-    let one = format!("{all}/{}", created["id"].as_str().unwrap());
+    let destination_path = format!("{all}/{}", created["id"].as_str().unwrap());
     assert_eq!((&created["status"], &created["offReason"]), (&json!("pending"), &json!("unconfirmed")));
-    let tested = client.call(&client.write_key, "POST", &format!("{one}/test"), Value::Null).await;
+    let tested = client.call(&client.write_key, "POST", &format!("{destination_path}/test"), Value::Null).await;
     assert_eq!(tested.status, 400);
     client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
     let path = format!("/p/shop/confirm-alerts?t={}", client.world.mailbox_link());
     for method in ["GET", "HEAD", "GET"] {
-        let seen = client.send(method, &path, &[], "").await;
-        assert_eq!((seen.status, &seen.headers["cache-control"].to_str().unwrap()), (200, &"no-store"));
-        let document = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
+        let response = client.send(method, &path, &[], "").await;
+        assert_eq!((response.status, &response.headers["cache-control"].to_str().unwrap()), (200, &"no-store"));
+        let document = client.call(&client.write_key, "GET", &destination_path, Value::Null).await.body;
         assert_eq!(document["destination"]["status"], "pending", "a GET request changes nothing");
     }
     let form = client.get_page(&path).await.text;
@@ -99,7 +99,7 @@ async fn a_mailbox_is_pending_until_its_owner_confirms_by_a_form() {
     let link = format!("t={}", client.world.mailbox_link());
     assert_eq!(client.post("/p/shop/confirm-alerts", &link).await.status, 200);
     assert!(client.get_page(&path).await.text.contains("<h2>Done</h2>"));
-    let document = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
+    let document = client.call(&client.write_key, "GET", &destination_path, Value::Null).await.body;
     let destination = &document["destination"];
     assert_eq!((&destination["status"], &destination["offReason"]), (&json!("active"), &Value::Null));
 }
@@ -132,13 +132,13 @@ async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
 async fn subscribing_reveals_nothing_of_other_subscribers() {
     let client = TestClient::new().await;
     client.world.subscribed("known@example.com").await;
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for address in ["known", "new", "new", "other"] {
         let body = format!("email={address}%40example.com");
         let reply = client.post("/p/shop/subscribe", &body).await;
-        answers.push((reply.status, reply.headers, reply.text));
+        responses.push((reply.status, reply.headers, reply.text));
     }
-    assert!(answers.iter().all(|reply| *reply == answers[0] && reply.0 == 200), "{answers:?}");
+    assert!(responses.iter().all(|reply| *reply == responses[0] && reply.0 == 200), "{responses:?}");
     assert_eq!(client.subscribers().len(), 3);
     let without_nonce = |response: TestResponse| {
         let digits = |text: &str| text.chars().filter(|sign| !sign.is_ascii_alphanumeric()).collect::<String>();

@@ -76,13 +76,13 @@ async fn the_api_catalog_links_every_description() {
     for (host, relations) in
         [(BASE, &["service-desc", "service-doc"][..]), (PAGE, &["service-desc", "service-doc", "status"])]
     {
-        let seen = client.at(&format!("{host}/.well-known/api-catalog")).await;
-        assert_eq!(seen.status, 200);
-        let media = seen.headers["content-type"].to_str().unwrap();
+        let catalog = client.at(&format!("{host}/.well-known/api-catalog")).await;
+        assert_eq!(catalog.status, 200);
+        let media = catalog.headers["content-type"].to_str().unwrap();
         assert!(media.starts_with("application/linkset+json; profile="), "{media}");
-        assert_eq!(seen.headers["link"], format!("<{host}/.well-known/api-catalog>; rel=\"api-catalog\""));
-        assert_eq!(seen.headers["access-control-allow-origin"], "*");
-        let links = seen.body["linkset"].as_array().unwrap();
+        assert_eq!(catalog.headers["link"], format!("<{host}/.well-known/api-catalog>; rel=\"api-catalog\""));
+        assert_eq!(catalog.headers["access-control-allow-origin"], "*");
+        let links = catalog.body["linkset"].as_array().unwrap();
         assert!(links.iter().all(|link| link["anchor"].as_str().unwrap().starts_with(host)), "{links:?}");
         for target in links.iter().flat_map(|link| relations.iter().map(move |it| &link[*it][0])) {
             let response = client.at(target["href"].as_str().unwrap()).await;
@@ -91,8 +91,8 @@ async fn the_api_catalog_links_every_description() {
         }
     }
     let page = client.get_own_host("/").await;
-    let named = page.headers["link"].to_str().unwrap().split(", ");
-    for link in named {
+    let links_header = page.headers["link"].to_str().unwrap().split(", ");
+    for link in links_header {
         let to = link.split(['<', '>']).nth(1).unwrap();
         let to = if to.starts_with('/') { format!("{PAGE}{to}") } else { to.to_owned() };
         assert_eq!(client.at(&to).await.status, 200, "{link}");

@@ -139,12 +139,12 @@ fn document(delivery: &Delivery) -> DeliveryDocument {
     }
 }
 
-fn attempt(one: &DeliveryAttempt) -> DeliveryAttemptDocument {
+fn attempt(attempt: &DeliveryAttempt) -> DeliveryAttemptDocument {
     DeliveryAttemptDocument {
-        at: one.at.to_string(),
-        duration_ms: one.duration_ms,
-        status: one.status,
-        error: one.error.clone(),
-        answer: excerpt(&one.response),
+        at: attempt.at.to_string(),
+        duration_ms: attempt.duration_ms,
+        status: attempt.status,
+        error: attempt.error.clone(),
+        answer: excerpt(&attempt.response),
     }
 }

@@ -293,17 +293,17 @@ pub(super) fn day(day: &MonitorDay) -> UptimeDayDocument {
 }
 
 pub(super) fn check_now_result(result: &CheckNowResult, agents: &AgentsByNumber) -> CheckNowDocument {
-    let seen = result.observation.as_ref();
+    let observation = result.observation.as_ref();
     CheckNowDocument {
         region: result.region.name(),
-        at: seen.map(|seen| seen.started.to_string()),
-        error: match (result.vantage, seen) {
+        at: observation.map(|observation| observation.started.to_string()),
+        error: match (result.vantage, observation) {
             (None, _) if result.unsupported => Some("no agent in this region can run checks of this type"),
             (None, _) => Some("no agent in this region is in service"),
             (Some(_), None) => Some("the agent did not answer in time"),
             (Some(_), Some(_)) => None,
         },
-        seen: seen.map(|seen| outcome_document(seen.vantage, &seen.outcome, agents)),
+        seen: observation.map(|observation| outcome_document(observation.vantage, &observation.outcome, agents)),
     }
 }
 

@@ -94,8 +94,8 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
     let edit = MonitorEdit { read_only_errors: field_errors, ..edit };
     let resumes = matches!(edit.paused, PatchField::Value(false) | PatchField::Null);
     let answer = |monitor_view: &MonitorWithState| {
-        let stays = (resumes && monitor_view.paused_by_plan).then(|| STILL_PAUSED.to_owned());
-        saved_response(service, caller, monitor_view, &warnings.iter().cloned().chain(stays).collect::<Vec<_>>())
+        let still_paused = (resumes && monitor_view.paused_by_plan).then(|| STILL_PAUSED.to_owned());
+        saved_response(service, caller, monitor_view, &warnings.iter().cloned().chain(still_paused).collect::<Vec<_>>())
     };
     let changed =
         service.monitors.edit(caller, page, monitor, &edit, &IdempotentRequest::new(idempotency_key, &answer)).await?;

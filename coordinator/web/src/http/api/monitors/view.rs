@@ -253,12 +253,12 @@ pub(super) fn document(current: &MonitorWithState, ping_url: Option<String>) -> 
 /// text may name hosts that visitors of a page must not see.
 pub(in crate::http) fn down_reason(current: &MonitorWithState) -> Option<String> {
     let reason = current.view.down_reason.as_ref()?;
-    let seen = current.view.down_from.unwrap_or(current.view.seen_down);
-    if !current.monitor.check.kind().is_regional() || seen.is_empty() {
+    let regions = current.view.down_from.unwrap_or(current.view.seen_down);
+    if !current.monitor.check.kind().is_regional() || regions.is_empty() {
         return Some(reason.to_string());
     }
-    let seen: Vec<&str> = seen.iter().map(Region::title).collect();
-    Some(format!("{reason} (from {})", seen.join(", ")))
+    let regions: Vec<&str> = regions.iter().map(Region::title).collect();
+    Some(format!("{reason} (from {})", regions.join(", ")))
 }
 
 /// Returns warnings for the owner of a monitor that fails without a second network to confirm it, on which networks

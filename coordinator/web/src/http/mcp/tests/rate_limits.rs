@@ -32,13 +32,13 @@ async fn is_counted(client: &TestClient, path: &str, credentials: &[(&'static st
         client.send("POST", path, &headers, body).await
     };
     let sent = invalid_messages(credentials.is_empty());
-    for turn in 0..120 {
-        let (headers, body, status) = &sent[turn % sent.len()];
+    for number in 0..120 {
+        let (headers, body, status) = &sent[number % sent.len()];
         let rejection = send(headers, body).await;
         assert_eq!(
             (rejection.status, rejection.headers["ratelimit-remaining"].to_str().unwrap()),
-            (*status, (119 - turn).to_string().as_str()),
-            "{turn}"
+            (*status, (119 - number).to_string().as_str()),
+            "{number}"
         );
     }
     for (headers, body, _) in &sent {

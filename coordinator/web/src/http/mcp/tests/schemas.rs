@@ -33,7 +33,7 @@ async fn tools_of(client: &TestClient, key: &str) -> Vec<Value> {
 }
 
 /// Creates one of everything on a page. Returns the ids of the page, a monitor, a heartbeat and an incident.
-async fn full(client: &TestClient) -> [String; 4] {
+async fn populate(client: &TestClient) -> [String; 4] {
     let page = client.world.shop.id.to_string();
     let id = |created: &Value| created["id"].as_str().unwrap().to_owned();
     let monitor = client
@@ -70,8 +70,8 @@ async fn full(client: &TestClient) -> [String; 4] {
         evidence: Vec::new(),
         flapping: None,
     };
-    let (of, monitor) = (Some(client.world.shop.id), id(&monitor));
-    let event = Event { at, page: of, monitor: monitor.parse().ok(), kind: EventKind::StatusChanged(change) };
+    let (event_page, monitor) = (Some(client.world.shop.id), id(&monitor));
+    let event = Event { at, page: event_page, monitor: monitor.parse().ok(), kind: EventKind::StatusChanged(change) };
     client.world.happened(event).await;
     let affected = json!([{ "id": monitor, "impact": "major" }]);
     let incident = json!({ "title": "Slow", "monitors": affected, "remind": ["1h"], "message": "We look." });
@@ -89,7 +89,7 @@ async fn full(client: &TestClient) -> [String; 4] {
 #[tokio::test]
 async fn every_tool_conforms_to_its_schemas() {
     let client = TestClient::new().await;
-    let [page, monitor, heartbeat, incident] = full(&client).await;
+    let [page, monitor, heartbeat, incident] = populate(&client).await;
     let of_monitor = json!({ "pageId": page, "monitorId": monitor });
     let with = |base: &Value, extra: Value| {
         let mut arguments = base.clone();
@@ -213,7 +213,7 @@ async fn every_tool_has_a_schema_a_description_and_annotations() {
 #[tokio::test]
 async fn no_tool_shows_secrets_to_readers_or_visitors() {
     let client = TestClient::new().await;
-    let [page, monitor, heartbeat, _] = full(&client).await;
+    let [page, monitor, heartbeat, _] = populate(&client).await;
     let token =
         reply_to(&client, &client.write_key, tool(1, "get_monitor", json!({ "pageId": page, "monitorId": heartbeat })))
             .await;
@@ -267,7 +267,7 @@ async fn a_refusal_names_every_field_and_its_rule() {
 #[tokio::test]
 async fn update_incident_refuses_a_status() {
     let client = TestClient::new().await;
-    let [page, _, _, incident] = full(&client).await;
+    let [page, _, _, incident] = populate(&client).await;
     // An incident is closed by posting an update; update_incident has no status argument.
     let closing = json!({ "pageId": page, "incidentId": incident, "status": "resolved" });
     let rejection = reply_to(&client, &client.write_key, tool(1, "update_incident", closing)).await;

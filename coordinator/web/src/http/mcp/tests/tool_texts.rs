@@ -45,14 +45,14 @@ async fn instructions_name_only_existing_tools() {
         let list = ask(&client, key, &message(2, "tools/list", json!({}))).await;
         let tools: Vec<&str> =
             list["result"]["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
-        let named: Vec<&str> = instructions_text
+        let tool_names: Vec<&str> = instructions_text
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .filter(|tool_name| tool_name.contains('_'))
             .collect();
-        assert!(named.iter().all(|name| tools.contains(name)), "{instructions_text} {tools:?}");
-        assert!(named.contains(&"get_time"), "{instructions_text}");
-        assert_eq!(named.contains(&"list_pages"), key.is_some(), "{instructions_text}");
-        assert_eq!(named.contains(&"post_update"), key == Some(client.write_key.as_str()), "{instructions_text}");
+        assert!(tool_names.iter().all(|name| tools.contains(name)), "{instructions_text} {tools:?}");
+        assert!(tool_names.contains(&"get_time"), "{instructions_text}");
+        assert_eq!(tool_names.contains(&"list_pages"), key.is_some(), "{instructions_text}");
+        assert_eq!(tool_names.contains(&"post_update"), key == Some(client.write_key.as_str()), "{instructions_text}");
         let text = list.to_string();
         assert!(text.len() <= 40_200, "{} bytes", text.len());
     }
@@ -100,19 +100,19 @@ async fn a_brief_result_keeps_the_state() {
     let client = TestClient::new().await;
     two_monitors(&client).await;
     let page = client.world.shop.id.to_string();
-    let brief = json!({ "pageId": page, "brief": true, "status": "down" });
-    let result = tool_result(&client, Some(&client.read_key), "list_monitors", brief.clone()).await;
+    let arguments = json!({ "pageId": page, "brief": true, "status": "down" });
+    let result = tool_result(&client, Some(&client.read_key), "list_monitors", arguments.clone()).await;
     let [monitor] = &result["monitors"].as_array().unwrap()[..] else { panic!("{result}") };
     let fields: Vec<&str> = monitor.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(fields, ["id", "name", "type", "target", "status", "downFrom", "downReason"]);
     assert_eq!(result.as_object().unwrap().len(), 1, "no old names: {result}");
-    let result = tool_result(&client, Some(&client.read_key), "get_status", brief).await;
+    let result = tool_result(&client, Some(&client.read_key), "get_status", arguments).await;
     assert_eq!(result["monitors"][0]["downReason"], "unexpected status 503 (from Asia)");
     assert!(result["page"].get("supportUrl").is_none() && result.get("status").is_some(), "{result}");
     let title = json!({ "title": "Broken", "message": "We look." });
     client.call(&client.write_key, "POST", &client.shop_path("/incidents"), title).await;
-    let brief = json!({ "pageId": page, "brief": true });
-    let result = tool_result(&client, Some(&client.read_key), "list_incidents", brief).await;
+    let arguments = json!({ "pageId": page, "brief": true });
+    let result = tool_result(&client, Some(&client.read_key), "list_incidents", arguments).await;
     assert_eq!(result["incidents"][0]["latestUpdate"]["body"], "We look.");
     assert_eq!(result["incidents"][0].get("updates"), None);
 }
@@ -133,8 +133,8 @@ async fn the_time_is_in_the_pages_zone() {
         let time = tool_result(&client, key, "get_time", arguments).await;
         assert_eq!((&time["now"], &time["timezone"]), (&json!(now), &json!(zone)));
     }
-    let foreign = ask(&client, Some(&client.page_key), &tool(1, "get_time", json!({ "pageId": page }))).await;
-    assert_eq!(foreign["result"]["isError"], true);
+    let foreign_page = ask(&client, Some(&client.page_key), &tool(1, "get_time", json!({ "pageId": page }))).await;
+    assert_eq!(foreign_page["result"]["isError"], true);
 }
 
 #[tokio::test]

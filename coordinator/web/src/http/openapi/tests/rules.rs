@@ -23,8 +23,8 @@ fn schemas(document: &Value) -> &serde_json::Map<String, Value> {
 /// Returns every operation with its path.
 fn described(document: &Value) -> Vec<(&String, &String, &Value)> {
     let paths = document["paths"].as_object().unwrap();
-    let of = |path| move |(method, operation)| (path, method, operation);
-    paths.iter().flat_map(|(path, methods)| methods.as_object().unwrap().iter().map(of(path))).collect()
+    let with_path = |path| move |(method, operation)| (path, method, operation);
+    paths.iter().flat_map(|(path, methods)| methods.as_object().unwrap().iter().map(with_path(path))).collect()
 }
 
 /// Calls `call` for every object in the document, with its path.
@@ -87,18 +87,18 @@ fn an_example_has_every_property_of_a_response_and_no_other() {
 #[test]
 fn parameters_and_headers_have_examples_too() {
     let document = document();
-    let mut seen = 0;
+    let mut count = 0;
     each(&document, "", &mut |pointer, object| {
         if object.contains_key("in") && object.contains_key("schema")
             || pointer.starts_with("/components/headers/") && object.contains_key("schema")
         {
-            seen += 1;
+            count += 1;
             let example = object.get("example").unwrap_or_else(|| panic!("{pointer} has no example"));
             assert!(!example.as_str().is_some_and(str::is_empty), "{pointer}");
             assert!(object["description"].as_str().is_some_and(|about| !about.is_empty()), "{pointer}");
         }
     });
-    assert!(seen > 30, "{seen}");
+    assert!(count > 30, "{count}");
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn every_operation_lists_its_errors_and_has_one_known_tag() {
         assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{id}");
         assert!(!path.ends_with('/'), "{path}");
     }
-    let wait = &document["components"]["responses"]["RateLimited"]["headers"]["Retry-After"];
-    assert_eq!(wait["$ref"], "#/components/headers/Retry-After");
+    let retry_after = &document["components"]["responses"]["RateLimited"]["headers"]["Retry-After"];
+    assert_eq!(retry_after["$ref"], "#/components/headers/Retry-After");
     assert_eq!(document["security"], json!([{ "bearerAuth": [] }]));
 }
 

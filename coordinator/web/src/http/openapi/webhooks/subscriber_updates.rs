@@ -69,7 +69,7 @@ struct SubscriberChallengeBody {
 pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
     let (update_schema, challenge_schema) =
         (generator.subschema_for::<SubscriberUpdate>(), generator.subschema_for::<SubscriberChallengeBody>());
-    let one = |description: &str, id: &str, summary: &str, event: Value, schema: Value, body: Value| {
+    let webhook = |description: &str, id: &str, summary: &str, event: Value, schema: Value, body: Value| {
         let bytes = body.to_string().into_bytes();
         json!({ "post": {
             "operationId": id,
@@ -92,7 +92,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
     [
         (
             "subscriberNews",
-            one(
+            webhook(
                 UPDATE_ABOUT,
                 "receiveNews",
                 "Receive a page's updates",
@@ -103,7 +103,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
         ),
         (
             "subscriberChallenge",
-            one(
+            webhook(
                 CHALLENGE_ABOUT,
                 "receiveChallenge",
                 "Answer a challenge",

@@ -105,8 +105,8 @@ impl Comparison {
     }
 
     /// Serves a connection in memory and returns the client's end of it, and whether hyper has got it.
-    fn connect(&self, by: ServedBy) -> (DuplexStream, Arc<AtomicBool>) {
-        let context = match by {
+    fn connect(&self, path: ServedBy) -> (DuplexStream, Arc<AtomicBool>) {
+        let context = match path {
             ServedBy::FastPath => Arc::clone(&self.client.context),
             ServedBy::Hyper => self.regular_context(),
         };
@@ -125,7 +125,7 @@ impl Comparison {
         let is_hypers = Arc::new(AtomicBool::new(false));
         let marker = Arc::clone(&is_hypers);
         tokio::spawn(async move {
-            if by == ServedBy::Hyper || super::serve(&mut io, limits, &client).await {
+            if path == ServedBy::Hyper || super::serve(&mut io, limits, &client).await {
                 marker.store(true, Ordering::Relaxed);
                 http1::serve_with_hyper(io, limits, client, watcher).await;
             }
@@ -135,8 +135,8 @@ impl Comparison {
 
     /// Sends the pieces and returns all steps, of which the last ones are silence, and whether the first was answered
     /// without hyper.
-    async fn steps(&self, by: ServedBy, conversation: &Conversation) -> (Vec<Step>, bool) {
-        let (mut stream, is_hypers) = self.connect(by);
+    async fn steps(&self, path: ServedBy, conversation: &Conversation) -> (Vec<Step>, bool) {
+        let (mut stream, is_hypers) = self.connect(path);
         let mut steps = Vec::new();
         let mut is_served = false;
         for chunk in conversation.chunks() {

@@ -77,7 +77,7 @@ async fn every_list_of_a_new_page_is_an_empty_list() {
     let page = shop.send("POST", "/pages", json!({ "name": "New", "slug": "new" })).await;
     let page = text_of(&page.body["page"]["id"]);
     let mut ids = Ids::from([("pageId", page.clone())]);
-    let mut seen = 0;
+    let mut count = 0;
     // Operations on monitors come last, since a monitor is created for them.
     let mut all = operations();
     all.sort_by_key(|operation| operation.path_parameters().count());
@@ -103,8 +103,8 @@ async fn every_list_of_a_new_page_is_an_empty_list() {
         assert_eq!(response.status, 200, "{}", operation.id);
         for list in lists.into_iter().filter(|list| *list != "warnings") {
             assert_eq!(response.body[list], json!([]), "{} {list}", operation.id);
-            seen += 1;
+            count += 1;
         }
     }
-    assert!(seen >= 9, "{seen}");
+    assert!(count >= 9, "{count}");
 }

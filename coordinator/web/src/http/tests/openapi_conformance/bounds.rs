@@ -34,7 +34,7 @@ impl ConformanceFixture {
             body["endsAt"] = json!(self.ahead(DAY + HOUR).to_string());
         }
         if operation.id == "postUpdate" && field == "status" && value == "completed" {
-            ids.insert("incidentId", self.made("incident", self.incident("startsAt")).await);
+            ids.insert("incidentId", self.create("incident", self.incident("startsAt")).await);
         }
         body[field] = value.clone();
         let response = self.send(operation.method.as_str(), &Self::path(operation, &ids), body).await;
@@ -144,7 +144,7 @@ async fn required_fields_are_required_and_no_others() {
 #[tokio::test]
 async fn every_query_parameter_conforms_to_the_description() {
     let shop = ConformanceFixture::new().await;
-    let mut seen = 0;
+    let mut count = 0;
     for operation in operations() {
         let path = ConformanceFixture::path(&operation, &shop.ids);
         for parameter in &operation.query {
@@ -175,10 +175,10 @@ async fn every_query_parameter_conforms_to_the_description() {
                     assert_eq!(response.status, status, "{query} {response:?}");
                     let fault = &response.body["error"]["fields"][0]["field"];
                     assert!(status == 200 || fault == parameter.name, "{query} {response:?}");
-                    seen += 1;
+                    count += 1;
                 }
             }
         }
     }
-    assert!(seen > 40, "{seen}");
+    assert!(count > 40, "{count}");
 }

@@ -5,7 +5,7 @@ use super::*;
 /// Bodies that every endpoint must reject, with names.
 fn bodies() -> Vec<(&'static str, Vec<u8>)> {
     let deep = |open: &str, close: &str| (open.repeat(100_000) + &close.repeat(100_000)).into_bytes();
-    let named = |text: &str| format!(r#"{{"name": {text}, "title": {text}, "version": {text}}}"#).into_bytes();
+    let with_text = |text: &str| format!(r#"{{"name": {text}, "title": {text}, "version": {text}}}"#).into_bytes();
     vec![
         ("deep lists", deep("[", "]")),
         ("deep objects", deep("{\"name\":", "}")),
@@ -14,10 +14,10 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
         ("a duplicate name", br#"{"name": "a", "name": "a"}"#.to_vec()),
         ("a duplicate name, once escaped", br#"{"name": "a", "n\u0061me": "a"}"#.to_vec()),
         ("a duplicate nested name", br#"{"headers": {"a": "b", "a": "b"}}"#.to_vec()),
-        ("a lone surrogate", named(r#""\ud800""#)),
-        ("surrogates in the wrong order", named(r#""\udc00\ud800""#)),
+        ("a lone surrogate", with_text(r#""\ud800""#)),
+        ("surrogates in the wrong order", with_text(r#""\udc00\ud800""#)),
         ("a lone surrogate as a name", br#"{"\ud800": 1}"#.to_vec()),
-        ("a raw NUL", named("\"a\0b\"")),
+        ("a raw NUL", with_text("\"a\0b\"")),
         ("a number out of range", br#"{"port": 1e400}"#.to_vec()),
         ("a nested number out of range", br#"{"more": [-1e400]}"#.to_vec()),
         ("invalid UTF-8", b"{\"name\": \"\xff\xfe\"}".to_vec()),

@@ -8,7 +8,7 @@ use crate::http::server::client_ip::ClientIp;
 #[tokio::test]
 async fn wrong_passwords_are_counted_by_visitor_and_by_page() {
     let client = TestClient::new().await;
-    client.locked("one").await;
+    client.protect_with_password("one").await;
     for n in 0..10 {
         assert_eq!(client.try_password("two").await.status, 403, "{n}");
     }
@@ -47,7 +47,7 @@ async fn wrong_passwords_are_counted_by_visitor_and_by_page() {
 #[tokio::test]
 async fn clients_behind_a_local_proxy_are_limited_separately() {
     let mut client = TestClient::new().await;
-    client.locked("one").await;
+    client.protect_with_password("one").await;
     client.peer = "127.0.0.1";
     let try_password = async |client: &TestClient, header: (&'static str, &str), password: &str| {
         let headers = [FORM, ("sec-fetch-site", "same-origin"), header];
@@ -67,7 +67,7 @@ async fn clients_behind_a_local_proxy_are_limited_separately() {
 #[tokio::test]
 async fn a_wrong_password_takes_as_long_for_a_missing_page() {
     let client = TestClient::new().await;
-    client.locked("one").await;
+    client.protect_with_password("one").await;
     let paths = ["/p/shop/password", "/p/none/password", "/p/journal/password"];
     let mut fastest = [std::time::Duration::MAX; 3];
     for _ in 0..5 {

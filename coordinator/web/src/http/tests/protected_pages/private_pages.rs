@@ -45,7 +45,7 @@ fn token(mail: &Delivery) -> String {
 async fn a_link_signs_in_the_requesting_browser_once_and_redirects() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
-    let form = client.seen_with("/p/shop/history", None).await;
+    let form = client.get_with_cookie("/p/shop/history", None).await;
     assert!(form.status == 403 && form.text.contains("action=\"/p/shop/sign-in\""), "{form:?}");
     let reply = client.ask("Ann@example.com", None).await;
     assert!(reply.status == 200 && reply.text.contains("Check your inbox"), "{reply:?}");
@@ -57,19 +57,19 @@ async fn a_link_signs_in_the_requesting_browser_once_and_redirects() {
     let body = format!("t={}", token(mail));
     // Link scanners change nothing, and the link does not work in another browser.
     for _ in 0..3 {
-        let seen = client.seen_with(&link, None).await;
-        assert!(seen.status == 403 && seen.text.contains("another browser"), "{seen:?}");
-        let seen = client.post_form("/p/shop/sign-in/link", None, &body).await;
-        assert!(seen.status == 403 && seen.text.contains("another browser"), "{seen:?}");
-        let seen = client.seen_with(&link, Some(&browser)).await;
-        assert!(seen.status == 200 && seen.text.contains("Click once more"), "{seen:?}");
+        let response = client.get_with_cookie(&link, None).await;
+        assert!(response.status == 403 && response.text.contains("another browser"), "{response:?}");
+        let response = client.post_form("/p/shop/sign-in/link", None, &body).await;
+        assert!(response.status == 403 && response.text.contains("another browser"), "{response:?}");
+        let response = client.get_with_cookie(&link, Some(&browser)).await;
+        assert!(response.status == 200 && response.text.contains("Click once more"), "{response:?}");
     }
     let other = cookie(&client.ask("bob@example.com", None).await);
     assert_eq!(client.post_form("/p/shop/sign-in/link", Some(&other), &body).await.status, 403);
     let arrived = client.post_form("/p/shop/sign-in/link", Some(&browser), &body).await;
     assert_eq!((arrived.status, arrived.headers["location"].to_str().unwrap()), (303, "/p/shop/history"));
     let pass = cookie(&arrived);
-    assert_eq!(client.seen_with("/p/shop/history", Some(&pass)).await.status, 200);
+    assert_eq!(client.get_with_cookie("/p/shop/history", Some(&pass)).await.status, 200);
     let repeated = client.post_form("/p/shop/sign-in/link", Some(&browser), &body).await;
     assert!(repeated.status == 403 && repeated.text.contains("not valid"), "{repeated:?}");
     assert!(!repeated.headers.contains_key("set-cookie"));
@@ -93,9 +93,13 @@ async fn a_link_expires_after_fifteen_minutes_or_with_the_permission() {
     client.world.put_page(Page { private: true, ..client.world.blog.clone() }).await;
     assert_eq!(client.post_form("/p/journal/sign-in/link", Some(&browser), &second).await.status, 403);
     let pass = cookie(&client.post_form("/p/shop/sign-in/link", Some(&browser), &second).await);
-    assert_eq!(client.seen_with("/p/shop", Some(&pass)).await.status, 200);
+    assert_eq!(client.get_with_cookie("/p/shop", Some(&pass)).await.status, 200);
     client.private("bob@example.com", "").await;
-    assert_eq!(client.seen_with("/p/shop", Some(&pass)).await.status, 403, "a removed person loses access at once");
+    assert_eq!(
+        client.get_with_cookie("/p/shop", Some(&pass)).await.status,
+        403,
+        "a removed person loses access at once"
+    );
 }
 
 #[tokio::test]

@@ -122,8 +122,8 @@ fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
 
 /// A header name in several spellings.
 fn header_names(name: &'static str) -> impl Strategy<Value = String> {
-    let titled = name.split('-').map(|part| part[..1].to_uppercase() + &part[1..]).collect::<Vec<_>>().join("-");
-    select(vec![name.to_owned(), titled.clone(), titled, name.to_uppercase()])
+    let title_case = name.split('-').map(|part| part[..1].to_uppercase() + &part[1..]).collect::<Vec<_>>().join("-");
+    select(vec![name.to_owned(), title_case.clone(), title_case, name.to_uppercase()])
 }
 
 /// A header of that name with one of the values.
