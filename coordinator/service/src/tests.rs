@@ -34,7 +34,7 @@ use super::idempotency::{IdempotencyKey, IdempotentRequest, RequestOutcome};
 use super::monitors::MonitorWithState;
 use super::secret_text::ApiKeyText;
 use super::*;
-use crate::test_world::{START, World, beats, each_time, http, world, world_over};
+use crate::test_world::{START, World, each_time, http, store_pings, world, world_over};
 
 fn component() -> MonitorEdit {
     let mut edit = MonitorEdit {
@@ -230,7 +230,7 @@ async fn without_a_reply_of_the_driver_monitors_are_unknown_and_the_answer_is_in
         access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let store = Store::in_memory().unwrap();
-    let pings = beats(store.clone());
+    let pings = store_pings(store.clone());
     let service =
         Services::new(ServiceParts { queries, pings, ..ServiceParts::disconnected(store, clock.clone(), settings) });
     let driver = tokio::spawn(async move {

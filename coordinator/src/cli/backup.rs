@@ -43,7 +43,7 @@ pub(super) async fn run(args: BackupArgs) -> Result<(), CliError> {
     };
     tokio::select! {
         done = work => done,
-        _ = stop.wait_for(|stop| *stop) => Err(failed("interrupted", "stopped; no backup was written")),
+        _ = stop.wait_for(|stop| *stop) => Err(backup_error("interrupted", "stopped; no backup was written")),
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn run(args: BackupArgs) -> Result<(), CliError> {
 async fn to_stdout(config: &CoordinatorConfig) -> Result<(), CliError> {
     let out = io::stdout();
     if out.is_terminal() {
-        return Err(failed("invalid", "a backup is binary: redirect standard output to a file or program"));
+        return Err(backup_error("invalid", "a backup is binary: redirect standard output to a file or program"));
     }
     // Bypasses the line buffering of `Stdout`.
     let out = File::from(out.as_fd().try_clone_to_owned()?);
@@ -61,7 +61,7 @@ async fn to_stdout(config: &CoordinatorConfig) -> Result<(), CliError> {
 /// Writes to a temporary file, which gets its name only once it was read back and is durable. An existing file is
 /// replaced only with `force`.
 async fn to_file(config: &CoordinatorConfig, file: &Path, force: bool) -> Result<Value, CliError> {
-    let at = |path: &Path, error: &dyn std::fmt::Display| failed("io", format!("{}: {error}", path.display()));
+    let at = |path: &Path, error: &dyn std::fmt::Display| backup_error("io", format!("{}: {error}", path.display()));
     let exists = || at(file, &"already exists; use --force to replace it");
     if !force && std::fs::symlink_metadata(file).is_ok() {
         return Err(exists());
@@ -99,12 +99,12 @@ async fn write_to(config: &CoordinatorConfig, sink: File) -> Result<u64, CliErro
     file_ownership::restore_ownership(&config.data);
     match fault.get() {
         // A failure of the output, not of the store.
-        Some(write_error) => Err(failed("io", format!("the backup could not be written: {write_error}"))),
+        Some(write_error) => Err(backup_error("io", format!("the backup could not be written: {write_error}"))),
         None => Ok(result?.bytes),
     }
 }
 
-fn failed(code: &str, why: impl Into<String>) -> CliError {
+fn backup_error(code: &str, why: impl Into<String>) -> CliError {
     CommandError::new(code, why).into()
 }
 

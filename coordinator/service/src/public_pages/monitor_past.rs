@@ -16,7 +16,7 @@ use crate::{ServiceResult, monitors};
 impl PublicPageService {
     /// Returns the past of each of a page's monitors, in the same order, with slices of that range and charts of that
     /// period.
-    pub(super) async fn monitor_pasts(
+    pub(super) async fn monitor_histories(
         &self,
         page: &Page,
         with_states: &[monitors::MonitorWithState],

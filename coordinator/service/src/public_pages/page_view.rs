@@ -119,7 +119,7 @@ impl PublicPageService {
         let is_covered = |id| windows.iter().any(|window| window.covers(id));
         let covered: Vec<bool> = overview.monitors.iter().map(|it| is_covered(it.monitor.id)).collect();
         let chart_range = ChartRange { from: now - DAY, to: now, buckets: CHART_POINTS };
-        let histories = self.monitor_pasts(page, &overview.monitors, chart_range, range).await?;
+        let histories = self.monitor_histories(page, &overview.monitors, chart_range, range).await?;
         let seen = overview.monitors.into_iter().zip(histories).zip(covered);
         let monitors = seen.map(|((it, past), covered)| monitor_view(it, past, covered)).collect();
         let mut past = self.incidents_between(page, now - HISTORY_DAYS as i64 * DAY, now + 1).await?;
@@ -162,7 +162,7 @@ impl PublicPageService {
         let covered = open.iter().filter_map(|it| MaintenanceWindow::of(&it.incident)).any(covers);
         let length = range.days() as i64 * DAY;
         let chart_range = ChartRange { from: now - length, to: now, buckets: range.chart_buckets() };
-        let history = self.monitor_pasts(&page, &with_state, chart_range, range).await?.pop().unwrap_or_default();
+        let history = self.monitor_histories(&page, &with_state, chart_range, range).await?.pop().unwrap_or_default();
         let OpenSections { incidents, maintenance, .. } = split_open(open, now);
         let mut open: Vec<IncidentView> = incidents.into_iter().chain(maintenance).map(incident_view).collect();
         open.retain(|notice| notice.affects(id));
@@ -237,7 +237,7 @@ impl PublicPageService {
             let names = incidents::monitor_names(store, id)?;
             let mut incidents = list_truncated(store, (id, false), before, MAX_LISTED, LIST_LIMITS)?;
             if let Some((oldest, _)) = incidents.last().filter(|_| incidents.len() == MAX_LISTED) {
-                incidents.extend(lasted_into(store, &oldest.value, from, now)?);
+                incidents.extend(older_incidents_lasting_into(store, &oldest.value, from, now)?);
             }
             let is_wanted = |it: &Incident| it.started_at >= from || lasts_past(it, from, now);
             incidents.retain(|(incident, _)| is_wanted(&incident.value));
@@ -283,7 +283,7 @@ impl PublicPageService {
 
 /// Finds incidents of the same page that began before that incident and lasted past its start, or past `from` if that
 /// is later; newest first.
-fn lasted_into(
+fn older_incidents_lasting_into(
     store: &dyn StoreRead,
     oldest: &Incident,
     from: Timestamp,

@@ -43,7 +43,7 @@ pub struct World {
     pub clock: Clock,
     pub views: Views,
     /// Views that the driver returns once it has processed the next edit.
-    pub judged: Views,
+    pub views_after_edit: Views,
     pub mesh: FakeMesh,
     pub owner: Account,
     pub shop: Page,
@@ -63,8 +63,8 @@ pub async fn world_over(store: Store) -> World {
     let clock = Clock::manual(START);
     let views = Views::default();
     let (queries, query_receiver) = mpsc::channel::<DriverQuery>(16);
-    let judged = Views::default();
-    answer_queries(query_receiver, Arc::clone(&views), Arc::clone(&judged));
+    let views_after_edit = Views::default();
+    answer_queries(query_receiver, Arc::clone(&views), Arc::clone(&views_after_edit));
     let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),
@@ -77,7 +77,7 @@ pub async fn world_over(store: Store) -> World {
     let name_server = FakeNameServer::default();
     let service = Services::new(ServiceParts {
         queries,
-        pings: beats(store.clone()),
+        pings: store_pings(store.clone()),
         statistics,
         txt_lookup: Arc::new(name_server.clone()),
         ..ServiceParts::disconnected(store, clock.clone(), settings)
@@ -88,11 +88,11 @@ pub async fn world_over(store: Store) -> World {
     clock.set(START + 1000);
     let blog = service.pages.create_as_operator(owner.id, "Blog", "journal").await.unwrap();
     let foreign = service.pages.create_as_operator(other_account.id, "Other", "other").await.unwrap();
-    World { service, name_server, clock, views, judged, mesh, owner, shop, blog, foreign }
+    World { service, name_server, clock, views, views_after_edit, mesh, owner, shop, blog, foreign }
 }
 
 /// A driver that only stores pings.
-pub(crate) fn beats(store: Store) -> PingIntake {
+pub(crate) fn store_pings(store: Store) -> PingIntake {
     let (inbox, mut arrivals) = mpsc::channel(16);
     tokio::spawn(async move {
         let mut number = 0;
@@ -180,14 +180,14 @@ pub fn each_time<T>() -> IdempotentRequest<'static, T> {
 }
 
 /// A driver that returns the given views; once it is asked to process an edit, also those for after it.
-fn answer_queries(mut queries: mpsc::Receiver<DriverQuery>, views: Views, judged: Views) {
+fn answer_queries(mut queries: mpsc::Receiver<DriverQuery>, views: Views, views_after_edit: Views) {
     tokio::spawn(async move {
         while let Some(query) = queries.recv().await {
             let DriverQuery::Views(query) = query else { continue };
             let answer = {
                 let mut reported = views.lock().unwrap();
                 if query.after_event > 0 {
-                    reported.append(&mut judged.lock().unwrap());
+                    reported.append(&mut views_after_edit.lock().unwrap());
                 }
                 query.monitors.iter().map(|id| reported.get(id).cloned()).collect()
             };

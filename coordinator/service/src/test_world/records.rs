@@ -41,7 +41,7 @@ impl World {
     }
 
     /// Confirmation mails to mailboxes of the shop's destinations, newest first.
-    pub(crate) fn asked_mailboxes(&self) -> Vec<Delivery> {
+    pub(crate) fn mailbox_confirmation_requests(&self) -> Vec<Delivery> {
         let deliveries = self.service.context.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
         let is_asked = |it: &Delivery| matches!(it.to, Recipient::UnconfirmedDestination(_));
         deliveries.into_iter().map(|it| it.value).filter(is_asked).collect()
@@ -49,7 +49,7 @@ impl World {
 
     /// The link in the newest of them.
     pub fn mailbox_link(&self) -> String {
-        let DeliveryMessage::Mail(mail) = self.asked_mailboxes().remove(0).message else {
+        let DeliveryMessage::Mail(mail) = self.mailbox_confirmation_requests().remove(0).message else {
             panic!("a mailbox gets mails")
         };
         let (_, link) = mail.text.split_once("/confirm-alerts?t=").unwrap();
@@ -84,15 +84,15 @@ impl World {
 
     /// The shop's deliveries of that event, oldest first.
     pub fn sent(&self, event: &str) -> Vec<Delivery> {
-        self.sent_of(Some(self.shop.id), event)
+        self.deliveries_of_event(Some(self.shop.id), event)
     }
 
     /// Deliveries without a page of that event, oldest first.
     pub fn sent_of_no_page(&self, event: &str) -> Vec<Delivery> {
-        self.sent_of(None, event)
+        self.deliveries_of_event(None, event)
     }
 
-    fn sent_of(&self, page: Option<PageId>, event: &str) -> Vec<Delivery> {
+    fn deliveries_of_event(&self, page: Option<PageId>, event: &str) -> Vec<Delivery> {
         let deliveries = self.service.context.store().reader().deliveries_of(page, None, 100).unwrap();
         let mut deliveries: Vec<_> = deliveries.into_iter().map(|it| it.value).filter(|it| it.event == event).collect();
         deliveries.sort_by_key(|it| it.id);

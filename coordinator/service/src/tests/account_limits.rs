@@ -20,7 +20,7 @@ const FREE: u128 = 1_000;
 
 impl World {
     /// Puts closed incidents with those numbers on both pages: the lower the number, the older.
-    async fn closed(&self, numbers: std::ops::Range<u128>) {
+    async fn add_closed_incidents(&self, numbers: std::ops::Range<u128>) {
         let now = self.service.now();
         let mut batch = Batch::new();
         for n in numbers {
@@ -42,12 +42,12 @@ impl World {
         count(&self.shop) + count(&self.blog)
     }
 
-    async fn opens(&self, caller: &Caller) -> ServiceResult<()> {
+    async fn open_incident(&self, caller: &Caller) -> ServiceResult<()> {
         let edit = IncidentEdit { title: PatchField::Value("Broken".to_owned()), ..IncidentEdit::default() };
         self.service.incidents.open(caller, self.shop.id, &edit, &each_time()).await.map(drop)
     }
 
-    fn has(&self, n: u128) -> bool {
+    fn has_incident(&self, n: u128) -> bool {
         let id = samples::incident(n, 1, 0, false).id;
         self.service.context.store().reader().incident(id).unwrap().is_some()
     }
@@ -58,42 +58,50 @@ async fn incidents_over_the_limit_replace_only_those_closed_for_thirty_days() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
-    world.closed(0..FREE - 1).await;
-    world.opens(&caller).await.unwrap();
-    let refusal = world.opens(&caller).await.unwrap_err();
+    world.add_closed_incidents(0..FREE - 1).await;
+    world.open_incident(&caller).await.unwrap();
+    let refusal = world.open_incident(&caller).await.unwrap_err();
     assert_eq!(refusal, ServiceError::PlanLimit(PlanLimitError::IncidentsFull { plan: Plan::Free, limit: 1_000 }));
     assert!(refusal.to_string().contains("delete some"), "{refusal}");
     world.clock.set(world.service.now() + 30 * DAY);
-    world.opens(&caller).await.unwrap();
-    assert_eq!((world.closed_incidents(), world.has(0), world.has(1)), (1_000, false, true), "the oldest was replaced");
+    world.open_incident(&caller).await.unwrap();
+    assert_eq!(
+        (world.closed_incidents(), world.has_incident(0), world.has_incident(1)),
+        (1_000, false, true),
+        "the oldest was replaced"
+    );
 }
 
 #[tokio::test]
 async fn a_smaller_plan_deletes_no_incident_and_each_new_one_replaces_one() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    world.closed(0..FREE + 300).await;
+    world.add_closed_incidents(0..FREE + 300).await;
     world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.clock.set(world.service.now() + 30 * DAY);
     for _ in 0..3 {
         world.service.incidents.sweep_incidents().await.unwrap();
     }
     assert_eq!(world.closed_incidents(), 1_300, "a plan change deletes nothing");
-    world.opens(&caller).await.unwrap();
-    assert_eq!((world.closed_incidents(), world.has(0), world.has(1)), (1_300, false, true), "one for one");
+    world.open_incident(&caller).await.unwrap();
+    assert_eq!(
+        (world.closed_incidents(), world.has_incident(0), world.has_incident(1)),
+        (1_300, false, true),
+        "one for one"
+    );
 }
 
 #[tokio::test]
 async fn automatic_incidents_over_the_limit_replace_as_many_closed_ones() {
     let world = world().await;
-    world.closed(0..60).await;
+    world.add_closed_incidents(0..60).await;
     let sweep = async || world.service.incidents.sweep_incidents_to(50).await.unwrap();
     sweep().await;
     sweep().await;
     assert_eq!(world.closed_incidents(), 60, "incidents from before the limit existed stay");
-    world.closed(60..67).await;
+    world.add_closed_incidents(60..67).await;
     sweep().await;
-    assert_eq!((world.closed_incidents(), world.has(6), world.has(7)), (60, false, true));
+    assert_eq!((world.closed_incidents(), world.has_incident(6), world.has_incident(7)), (60, false, true));
 }
 
 #[tokio::test]

@@ -20,14 +20,14 @@ fn ask(n: usize) -> SubscriptionRequest {
 }
 
 impl World {
-    async fn adds(&self, caller: &Caller, page: &Page, n: usize) -> ServiceResult<Subscriber> {
+    async fn add_subscriber(&self, caller: &Caller, page: &Page, n: usize) -> ServiceResult<Subscriber> {
         match self.service.subscribers.add(caller, page.id, &ask(n), &each_time()).await? {
             RequestOutcome::Fresh(created) => Ok(created),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
         }
     }
 
-    async fn alerts(&self, caller: &Caller, n: usize) -> ServiceResult<Destination> {
+    async fn create_destination(&self, caller: &Caller, n: usize) -> ServiceResult<Destination> {
         let edit = DestinationEdit {
             name: PatchField::Value("Ops".to_owned()),
             kind: PatchField::Value("email".to_owned()),
@@ -59,17 +59,17 @@ async fn an_owner_sends_twenty_requests_an_hour_and_one_more_per_confirmed_addre
     let caller = world.caller(KeyAccess::Write).await;
     let started = world.service.now();
     for n in 0..10 {
-        world.adds(&caller, &world.shop, n).await.unwrap();
+        world.add_subscriber(&caller, &world.shop, n).await.unwrap();
     }
     let mut created = None;
     for n in 0..9 {
-        created = Some(world.alerts(&caller, n).await.unwrap());
+        created = Some(world.create_destination(&caller, n).await.unwrap());
     }
     let created = created.unwrap();
     world.move_mailbox(&caller, &created, 100).await.unwrap();
     // By any way of adding, and on any page.
-    assert_eq!(world.adds(&caller, &world.blog, 50).await.unwrap_err(), limit_error(20, 3600));
-    assert_eq!(world.alerts(&caller, 50).await.unwrap_err(), limit_error(20, 3600));
+    assert_eq!(world.add_subscriber(&caller, &world.blog, 50).await.unwrap_err(), limit_error(20, 3600));
+    assert_eq!(world.create_destination(&caller, 50).await.unwrap_err(), limit_error(20, 3600));
     assert_eq!(world.move_mailbox(&caller, &created, 101).await.unwrap_err(), limit_error(20, 3600));
     let own_mailbox = DestinationEdit { to: PatchField::Value("owner@example.com".to_owned()), ..mailbox_edit(0) };
     let outcome = world.service.destinations.edit(&caller, world.blog.id, created.id, &own_mailbox, &each_time()).await;
@@ -81,14 +81,18 @@ async fn an_owner_sends_twenty_requests_an_hour_and_one_more_per_confirmed_addre
         world.service.subscribers.confirm(&world.shop, &subscriber.link_token(), None).await.unwrap();
     }
     for n in 100..120 {
-        world.adds(&caller, &world.shop, n).await.unwrap();
+        world.add_subscriber(&caller, &world.shop, n).await.unwrap();
     }
-    assert_eq!(world.adds(&caller, &world.shop, 120).await.unwrap_err(), limit_error(20, 3600), "not within the day");
+    assert_eq!(
+        world.add_subscriber(&caller, &world.shop, 120).await.unwrap_err(),
+        limit_error(20, 3600),
+        "not within the day"
+    );
     world.clock.set(world.service.now() + DAY);
     for n in 200..223 {
-        world.adds(&caller, &world.shop, n).await.unwrap();
+        world.add_subscriber(&caller, &world.shop, n).await.unwrap();
     }
-    assert_eq!(world.adds(&caller, &world.shop, 300).await.unwrap_err(), limit_error(23, 3600));
+    assert_eq!(world.add_subscriber(&caller, &world.shop, 300).await.unwrap_err(), limit_error(23, 3600));
     let refusal = limit_error(23, 7).to_string();
     assert_eq!(
         refusal,
@@ -106,7 +110,7 @@ async fn confirmation_requests_of_visitors_and_owner_are_limited_separately() {
     }
     let full = ServiceError::PageConfirmationLimit { seconds: 60 };
     assert_eq!(world.service.subscribers.subscribe(&world.shop, &ask(90)).await.unwrap_err(), full);
-    world.adds(&caller, &world.shop, 91).await.unwrap();
+    world.add_subscriber(&caller, &world.shop, 91).await.unwrap();
     world.service.subscribers.subscribe(&world.blog, &ask(92)).await.unwrap();
     world.clock.set(world.service.now() + MINUTE);
     world.service.subscribers.subscribe(&world.shop, &ask(93)).await.unwrap();
@@ -140,37 +144,41 @@ async fn visitors_of_one_account_send_a_thousand_requests_an_hour() {
 async fn an_owner_has_two_hundred_unconfirmed_addresses_at_once() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let destination = world.alerts(&caller, 0).await.unwrap();
+    let destination = world.create_destination(&caller, 0).await.unwrap();
     for n in 1..MAX_UNCONFIRMED {
         if n % 20 == 0 {
             world.clock.set(world.service.now() + HOUR);
         }
-        world.adds(&caller, &world.shop, n).await.unwrap();
+        world.add_subscriber(&caller, &world.shop, n).await.unwrap();
     }
     world.clock.set(world.service.now() + HOUR);
     let full = ServiceError::PlanLimit(PlanLimitError::UnconfirmedFull);
-    assert_eq!(world.adds(&caller, &world.blog, 900).await.unwrap_err(), full);
-    assert_eq!(world.alerts(&caller, 901).await.unwrap_err(), full);
+    assert_eq!(world.add_subscriber(&caller, &world.blog, 900).await.unwrap_err(), full);
+    assert_eq!(world.create_destination(&caller, 901).await.unwrap_err(), full);
     world.service.subscribers.subscribe(&world.shop, &ask(902)).await.unwrap();
     // After a restart they are read from the store, without those that visitors added.
     world.service.subscribers.limits.unconfirmed().clear();
-    assert_eq!(world.adds(&caller, &world.blog, 903).await.unwrap_err(), full);
+    assert_eq!(world.add_subscriber(&caller, &world.blog, 903).await.unwrap_err(), full);
     let one = world.subscribers(&world.shop).remove(0);
     let deleted = world.service.subscribers.delete(&caller, world.shop.id, one.id, &each_time()).await;
     deleted.unwrap();
-    assert_eq!(world.adds(&caller, &world.blog, 904).await.unwrap_err(), full, "it got the mail all the same");
+    assert_eq!(
+        world.add_subscriber(&caller, &world.blog, 904).await.unwrap_err(),
+        full,
+        "it got the mail all the same"
+    );
     world.service.destinations.delete(&caller, world.blog.id, destination.id, &each_time()).await.unwrap();
-    assert_eq!(world.adds(&caller, &world.blog, 905).await.unwrap_err(), full);
+    assert_eq!(world.add_subscriber(&caller, &world.blog, 905).await.unwrap_err(), full);
     let one = world.subscribers(&world.shop).remove(0);
     world.service.subscribers.confirm(&world.shop, &one.link_token(), None).await.unwrap();
-    world.adds(&caller, &world.blog, 906).await.unwrap();
-    assert_eq!(world.adds(&caller, &world.blog, 907).await.unwrap_err(), full);
+    world.add_subscriber(&caller, &world.blog, 906).await.unwrap();
+    assert_eq!(world.add_subscriber(&caller, &world.blog, 907).await.unwrap_err(), full);
     // A confirmed address needs no slot, however often it is added.
     let Contact::Email(mailbox) = &one.contact else { panic!("{one:?}") };
     let number = mailbox.trim_start_matches('a').split('@').next().unwrap().parse().unwrap();
-    world.adds(&caller, &world.shop, number).await.unwrap();
+    world.add_subscriber(&caller, &world.shop, number).await.unwrap();
     world.clock.set(world.service.now() + 2 * DAY);
-    world.adds(&caller, &world.blog, 908).await.unwrap();
+    world.add_subscriber(&caller, &world.blog, 908).await.unwrap();
 }
 
 #[tokio::test]

@@ -48,12 +48,12 @@ async fn world_with_claim() -> (World, Arc<FakeTxtLookup>, Page) {
         meanwhile: StdMutex::default(),
     });
     world.name_server.set(Arc::clone(&lookup) as Arc<dyn TxtLookup>);
-    let page = claiming(&world.shop, "t0ken", world.service.now());
+    let page = with_claim(&world.shop, "t0ken", world.service.now());
     put(&world, page.clone()).await;
     (world, lookup, page)
 }
 
-fn claiming(page: &Page, token: &str, now: Timestamp) -> Page {
+fn with_claim(page: &Page, token: &str, now: Timestamp) -> Page {
     let claim = DomainClaim::new(HOST.to_owned(), token.to_owned(), now);
     Page { domain_claim: Some(claim), ..page.clone() }
 }
@@ -129,7 +129,7 @@ async fn a_domain_of_another_page_can_not_be_claimed() {
 async fn a_claim_that_changed_during_its_lookup_is_not_verified() {
     let (world, lookup, page) = world_with_claim().await;
     *lookup.answer.lock().unwrap() = Ok(vec![value(&page)]);
-    let other = claiming(&page, "another", world.service.now());
+    let other = with_claim(&page, "another", world.service.now());
     *lookup.meanwhile.lock().unwrap() = Some((world.service.clone(), other));
     world.service.domains.verify(page.id).await.unwrap();
     assert_eq!(domain_and_problem(&world, &page), (None, None));
@@ -196,7 +196,7 @@ async fn claims_are_reread_after_an_edit_and_after_a_lookup() {
     let (world, _, page) = world_with_claim().await;
     let due = async || world.service.domains.due().await.unwrap();
     assert_eq!(due().await, [page.id]);
-    let other = claiming(&world.blog, "t", world.service.now());
+    let other = with_claim(&world.blog, "t", world.service.now());
     let mut batch = Batch::new();
     batch.write(other.clone());
     world.service.context.store().commit(batch).await.unwrap();

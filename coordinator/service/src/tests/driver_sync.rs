@@ -15,7 +15,7 @@ async fn a_change_and_its_repetition_return_the_resulting_status() {
     let caller = world.caller(KeyAccess::Write).await;
     let id = world.make(&caller, "Cart").await.unwrap().monitor.id;
     world.views.lock().unwrap().insert(id, view(MonitorStatus::Up));
-    world.judged.lock().unwrap().insert(id, view(MonitorStatus::Slow));
+    world.views_after_edit.lock().unwrap().insert(id, view(MonitorStatus::Slow));
     let edit = MonitorEdit { slow_threshold_ms: PatchField::Value(5), ..MonitorEdit::default() };
     let answer = |view: &MonitorWithState| view.view.status.name().as_bytes().to_vec();
     let idempotency_key = IdempotencyKey::new(caller.key.id, "once", &[b"PATCH"]);
@@ -34,8 +34,8 @@ async fn an_edit_of_settings_is_answered_after_the_driver_read_it() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, world.shop.id);
-    let put = || world.judged.lock().unwrap().insert(MonitorId::from_u128(1), view(MonitorStatus::Up));
-    let is_read = || world.judged.lock().unwrap().is_empty();
+    let put = || world.views_after_edit.lock().unwrap().insert(MonitorId::from_u128(1), view(MonitorStatus::Up));
+    let is_read = || world.views_after_edit.lock().unwrap().is_empty();
     put();
     let created = world.make(&caller, "Cart").await.unwrap().monitor.id;
     assert!(is_read(), "a new monitor");

@@ -9,7 +9,7 @@ use parallax_core::subscriber::request::SubscriptionRequest;
 use super::*;
 
 impl World {
-    async fn made_mailbox(&self, caller: &Caller, address: &str) -> ServiceResult<Destination> {
+    async fn create_mailbox(&self, caller: &Caller, address: &str) -> ServiceResult<Destination> {
         let edit = DestinationEdit {
             name: PatchField::Value("Ops".to_owned()),
             kind: PatchField::Value("email".to_owned()),
@@ -41,11 +41,11 @@ async fn a_mailbox_gets_no_alerts_before_its_owner_confirms_by_link() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
-    let own_destination = world.made_mailbox(&caller, "Owner@example.com").await.unwrap();
-    assert_eq!((own_destination.confirmation_sent_at(), world.asked_mailboxes().len()), (None, 0));
-    let created = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
+    let own_destination = world.create_mailbox(&caller, "Owner@example.com").await.unwrap();
+    assert_eq!((own_destination.confirmation_sent_at(), world.mailbox_confirmation_requests().len()), (None, 0));
+    let created = world.create_mailbox(&caller, "ann@example.com").await.unwrap();
     assert_eq!(created.confirmation_sent_at(), Some(service.now()));
-    let [mail] = world.asked_mailboxes().try_into().unwrap();
+    let [mail] = world.mailbox_confirmation_requests().try_into().unwrap();
     let view = service.deliveries.get(&caller, world.shop.id, mail.id).unwrap();
     assert_eq!((view.subject, view.body), (None, None), "its creator may not confirm for its reader");
     let refusal = service.deliveries.send_test(&caller, world.shop.id, created.id).await.unwrap_err();
@@ -70,7 +70,7 @@ async fn a_mailbox_gets_no_alerts_before_its_owner_confirms_by_link() {
     let confirmed = service.destinations.get(&caller, world.shop.id, created.id).unwrap();
     assert_eq!(confirmed.health, Default::default());
     // A confirmed reader may get another confirmation mail on the same day.
-    assert!(world.made_mailbox(&caller, "ann@example.com").await.is_ok());
+    assert!(world.create_mailbox(&caller, "ann@example.com").await.is_ok());
 }
 
 #[tokio::test]
@@ -78,20 +78,23 @@ async fn a_mailbox_gets_one_confirmation_request_a_day() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
-    let created = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
+    let created = world.create_mailbox(&caller, "ann@example.com").await.unwrap();
     for repeated in ["ann@example.com", "Ann+x@example.com"] {
-        assert_eq!(world.made_mailbox(&caller, repeated).await.unwrap_err().to_string(), LATELY);
+        assert_eq!(world.create_mailbox(&caller, repeated).await.unwrap_err().to_string(), LATELY);
     }
     let ask = SubscriptionRequest { email: Some("ann@example.com".to_owned()), ..SubscriptionRequest::default() };
     service.subscribers.subscribe(&world.shop, &ask).await.unwrap();
     assert_eq!(world.subscribers(&world.shop), [], "nor through the visitors' form");
     let name = DestinationEdit { name: PatchField::Value("Other".to_owned()), ..DestinationEdit::default() };
     let save = world.save(&caller, &created, &name).await.unwrap();
-    assert_eq!((save.confirmation_sent_at(), world.asked_mailboxes().len()), (created.confirmation_sent_at(), 1));
+    assert_eq!(
+        (save.confirmation_sent_at(), world.mailbox_confirmation_requests().len()),
+        (created.confirmation_sent_at(), 1)
+    );
     let first = world.mailbox_link();
     world.clock.set(service.now() + DAY);
     let save = world.save(&caller, &save, &DestinationEdit::default()).await.unwrap();
-    assert_eq!((save.confirmation_sent_at(), world.asked_mailboxes().len()), (Some(service.now()), 2));
+    assert_eq!((save.confirmation_sent_at(), world.mailbox_confirmation_requests().len()), (Some(service.now()), 2));
     assert!(service.destinations.linked_destination(&first).is_err(), "only the newest link is valid");
     assert!(service.destinations.linked_destination(&world.mailbox_link()).is_ok());
     world.clock.set(service.now() + 2 * DAY);
@@ -103,7 +106,7 @@ async fn a_changed_mailbox_gets_a_new_request_and_voids_the_old_link() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
-    let created = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
+    let created = world.create_mailbox(&caller, "ann@example.com").await.unwrap();
     let old = world.mailbox_link();
     service.destinations.confirm(&old).await.unwrap();
     world.clock.set(service.now() + MINUTE);
@@ -122,9 +125,9 @@ async fn a_recipient_stops_alerts_by_link_and_the_owner_is_notified() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
-    let own_destination = world.made_mailbox(&caller, "Owner@example.com").await.unwrap();
+    let own_destination = world.create_mailbox(&caller, "Owner@example.com").await.unwrap();
     assert_eq!(service.destinations.stop_url(&own_destination), None, "the account's own uses the page's settings");
-    let created = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
+    let created = world.create_mailbox(&caller, "ann@example.com").await.unwrap();
     service.destinations.confirm(&world.mailbox_link()).await.unwrap();
     let link = |it: &Destination| {
         service.destinations.stop_url(it).unwrap().split_once("/stop-alerts?t=").unwrap().1.to_owned()
@@ -147,10 +150,10 @@ async fn a_recipient_stops_alerts_by_link_and_the_owner_is_notified() {
     let notices = world.sent("destination.stopped");
     let [Delivery { message: DeliveryMessage::Mail(mail), .. }] = &notices[..] else { panic!("once: {notices:?}") };
     assert!(mail.text.contains("The recipient stopped the alerts"), "{}", mail.text);
-    let count = world.asked_mailboxes().len();
+    let count = world.mailbox_confirmation_requests().len();
     let save = world.save(&caller, &created, &DestinationEdit::default()).await.unwrap();
     assert!(save.confirmation_sent_at().is_some(), "saving it does not switch it on");
-    assert_eq!(world.asked_mailboxes().len(), count, "and nothing is sent on that day");
+    assert_eq!(world.mailbox_confirmation_requests().len(), count, "and nothing is sent on that day");
     world.clock.set(service.now() + DAY);
     world.save(&caller, &created, &DestinationEdit::default()).await.unwrap();
     service.destinations.confirm(&world.mailbox_link()).await.unwrap();

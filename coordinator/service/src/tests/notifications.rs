@@ -11,7 +11,7 @@ use crate::deliveries::{DeliveryContent, DeliveryFilter, TESTS};
 
 impl World {
     /// Stores failed deliveries to that destination: their ids, oldest first.
-    pub(crate) async fn failed(&self, destination: &Destination, count: usize) -> Vec<DeliveryId> {
+    pub(crate) async fn add_failed_deliveries(&self, destination: &Destination, count: usize) -> Vec<DeliveryId> {
         let mut ids = Vec::new();
         for number in 0..count {
             let delivery = self.delivery(destination, number);
@@ -169,9 +169,9 @@ async fn deliveries_are_paginated_and_filtered() {
     let caller = world.caller(KeyAccess::Write).await;
     let destination = world.destination(&caller, &webhook(HOOK)).await.unwrap();
     let other = world.destination(&caller, &webhook(HOOK)).await.unwrap();
-    let ids = world.failed(&destination, 300).await;
+    let ids = world.add_failed_deliveries(&destination, 300).await;
     world.clock.set(world.service.now() + 1000);
-    world.failed(&other, 1).await;
+    world.add_failed_deliveries(&other, 1).await;
     let slice = |filter: DeliveryFilter| {
         let (service, caller, page) = (world.service.clone(), caller.clone(), world.shop.id);
         async move { service.deliveries.list(&caller, page, filter).await.unwrap() }
@@ -201,7 +201,7 @@ async fn only_a_delivery_with_an_active_recipient_is_redelivered() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();
-    let id = world.failed(&created, 1).await[0];
+    let id = world.add_failed_deliveries(&created, 1).await[0];
     let repeated = async || world.service.deliveries.redeliver(&caller, world.shop.id, id, &each_time()).await;
     let RequestOutcome::Fresh(delivery) = repeated().await.unwrap() else { panic!("nothing was sent twice") };
     assert_eq!(delivery.delivery.state, DeliveryState::Waiting(world.service.now()));
@@ -243,7 +243,7 @@ async fn deliveries_of_a_large_deleted_page_are_deleted_in_slices() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();
-    world.failed(&created, 300).await;
+    world.add_failed_deliveries(&created, 300).await;
     world.service.pages.delete(&caller, world.shop.id, &each_time()).await.unwrap();
     assert!(world.service.destinations.list(&caller, world.shop.id).await.is_err());
     world.service.pages.clear_deleted().await.unwrap();

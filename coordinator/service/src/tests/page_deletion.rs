@@ -12,7 +12,7 @@ use crate::page_access::authorize::PageAddress;
 const MONITORS: u128 = 4096 + 1500;
 
 /// A page with very many monitors, stored directly, and some of everything else.
-async fn crowded(world: &World) -> PageId {
+async fn create_large_page(world: &World) -> PageId {
     let page = samples::page(77, 0, "crowded");
     let page = Page { account: world.owner.id, ..page };
     let mut batch = Batch::new();
@@ -29,7 +29,7 @@ async fn crowded(world: &World) -> PageId {
     page.id
 }
 
-async fn is_gone(service: &Services, caller: &Caller, page: PageId) {
+async fn assert_deleted(service: &Services, caller: &Caller, page: PageId) {
     assert_eq!(service.pages.get(caller, page).unwrap_err(), ServiceError::NotFound);
     assert_eq!(service.monitors.list(caller, page).await.unwrap_err(), ServiceError::NotFound);
     assert_eq!(service.monitors.get(caller, page, samples::monitor_id(5)).await.unwrap_err(), ServiceError::NotFound);
@@ -48,11 +48,11 @@ async fn is_gone(service: &Services, caller: &Caller, page: PageId) {
 async fn a_large_page_is_hidden_at_once_and_cleared_after_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let mut world = world_over(Store::on_disk(folder.path(), samples::small_options()).unwrap()).await;
-    let page = crowded(&world).await;
+    let page = create_large_page(&world).await;
     let before = world.service.context.store().reader().monitors().unwrap().len();
     let caller = world.caller(KeyAccess::Write).await;
     world.service.pages.delete(&caller, page, &each_time()).await.unwrap();
-    is_gone(&world.service, &caller, page).await;
+    assert_deleted(&world.service, &caller, page).await;
     assert!(world.service.pages.clear_slice().await.unwrap(), "a first slice");
     let remaining = world.service.context.store().reader().monitors_of(page).unwrap().len();
     assert!(0 < remaining && remaining < before, "{remaining} of {before}");
@@ -61,8 +61,8 @@ async fn a_large_page_is_hidden_at_once_and_cleared_after_a_crash() {
     world.service.context.store().close().await;
     drop(std::mem::replace(&mut world, super::world().await));
     let store = reopened(|| Store::on_disk(folder.path(), samples::small_options())).await;
-    let repeated = world_on_top(store.clone()).await;
-    is_gone(&repeated, &caller, page).await;
+    let repeated = service_over(store.clone()).await;
+    assert_deleted(&repeated, &caller, page).await;
     let free = Page { account: caller.key.account, ..samples::page(78, 0, "crowded") };
     let result = store.commit(Batch::new().write(free).clone()).await;
     assert!(result.is_ok(), "its slug is free before it is cleared: {result:?}");
@@ -100,7 +100,7 @@ async fn reopened<T>(open: impl Fn() -> parallax_store::Result<T>) -> T {
 }
 
 /// A service over an existing store, with no driver.
-async fn world_on_top(store: Store) -> Arc<Services> {
+async fn service_over(store: Store) -> Arc<Services> {
     let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: None,
@@ -109,7 +109,7 @@ async fn world_on_top(store: Store) -> Arc<Services> {
         access_token_key: crate::page_access::AccessTokenKey::new(&[7; 32]),
     };
     let clock = Clock::manual(START + DAY);
-    let pings = beats(store.clone());
+    let pings = store_pings(store.clone());
     Services::new(ServiceParts { pings, ..ServiceParts::disconnected(store, clock, settings) })
 }
 

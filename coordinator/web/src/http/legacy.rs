@@ -282,7 +282,7 @@ mod tests {
         fn the_output_equals_that_of_a_plain_implementation(seed in proptest::collection::vec(0_u8..8, 1..60)) {
             let answer = generated(&mut seed.into_iter(), 0);
             let mut expected = answer.clone();
-            plainly(&mut expected);
+            add_old_names_plainly(&mut expected);
             proptest::prop_assert_eq!(with_both_names(&answer), expected);
         }
     }
@@ -302,9 +302,9 @@ mod tests {
         }
     }
 
-    fn plainly(value: &mut Value) {
+    fn add_old_names_plainly(value: &mut Value) {
         for_each_object(value, &mut |object| {
-            object.values_mut().for_each(plainly);
+            object.values_mut().for_each(add_old_names_plainly);
             for (new, old) in FIELD_NAMES {
                 if let Some(value) = object.get(new).cloned() {
                     object.insert(old.to_owned(), value);

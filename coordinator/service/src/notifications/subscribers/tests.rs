@@ -29,7 +29,7 @@ impl World {
     }
 
     /// The receiver of the newest message about the page answers with that.
-    async fn answers(&self, page: &Page, outcome: AttemptOutcome, answer: &str) {
+    async fn record_answer(&self, page: &Page, outcome: AttemptOutcome, answer: &str) {
         let mut delivery = self.confirmation_requests(page).remove(0);
         let now = self.service.now();
         let attempt =
@@ -182,17 +182,17 @@ async fn a_webhook_is_confirmed_only_by_its_response() {
     let full_body = String::from_utf8(body.clone()).unwrap();
     let (nested, other) = (format!("{{\"challenge\":\"{value}\",\"a\":1}}"), format!("{value}0"));
     for wrong_answer in [full_body.as_str(), &nested, &other, "", "OK", &value[1..]] {
-        world.answers(shop, AttemptOutcome::Accepted, wrong_answer).await;
+        world.record_answer(shop, AttemptOutcome::Accepted, wrong_answer).await;
         service.subscribers.await_answer(subscriber.id);
         service.subscribers.check_answers().await.unwrap();
         assert_eq!(world.subscribers(shop)[0].confirmed_at, None, "{wrong_answer}");
     }
-    world.answers(shop, AttemptOutcome::Gone, &value).await;
+    world.record_answer(shop, AttemptOutcome::Gone, &value).await;
     service.subscribers.await_answer(subscriber.id);
     service.subscribers.check_answers().await.unwrap();
     assert_eq!(world.subscribers(shop)[0].confirmed_at, None, "an error page may echo it");
     for valid in [format!("{{\"challenge\": \"{value}\"}}\n"), format!(" {value}\r\n"), format!("\"{value}\"")] {
-        world.answers(shop, AttemptOutcome::Accepted, &valid).await;
+        world.record_answer(shop, AttemptOutcome::Accepted, &valid).await;
         world.store(subscriber.clone()).await;
         // As after a restart: the sweep finds the pending ones.
         service.subscribers.sweep().await.unwrap();

@@ -215,7 +215,7 @@ mod tests {
             .count()
     }
 
-    fn changed(sent: Value) -> (usize, String, Vec<String>) {
+    fn read_destination_change(sent: Value) -> (usize, String, Vec<String>) {
         let current = json!({
             "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0,
             "createdAt": "2026-03-01T09:30:00.000Z", "since": "2026-03-01T09:30:00.000Z",
@@ -234,10 +234,14 @@ mod tests {
             "heartbeat": { "periodSeconds": 60, "lastPingAt": "2026-03-01T09:30:00.000Z" },
             "monitors": [{ "id": "a", "name": "A" }],
         });
-        assert_eq!(changed(echo.clone()), (1, String::new(), vec![]), "null may do something: it is read");
+        assert_eq!(
+            read_destination_change(echo.clone()),
+            (1, String::new(), vec![]),
+            "null may do something: it is read"
+        );
         let mut merged = object(echo);
         merged.insert("monitorIds".to_owned(), json!(["b"]));
-        assert_eq!(changed(Value::Object(merged)).0, 3, "both count where one is sent");
+        assert_eq!(read_destination_change(Value::Object(merged)).0, 3, "both count where one is sent");
     }
 
     #[test]
@@ -249,7 +253,7 @@ mod tests {
             (json!({ "paused": true, "pausedBy": null }), 1),
             (json!({ "paused": false, "pausedBy": "plan" }), 1),
         ] {
-            assert_eq!(changed(sent.clone()), (read, String::new(), vec![]), "{sent}");
+            assert_eq!(read_destination_change(sent.clone()), (read, String::new(), vec![]), "{sent}");
         }
     }
 
@@ -271,7 +275,7 @@ mod tests {
             (json!({ "ulrs": "B" }), "", ""),
             (json!({ "since": "2020", "unheard": 1, "u": 2, "x".repeat(5000): 3 }), "", ""),
         ] {
-            let (_, refusal, warnings) = changed(sent.clone());
+            let (_, refusal, warnings) = read_destination_change(sent.clone());
             assert_eq!((refusal.as_str(), warnings.join("; ").as_str()), (field_errors, warned), "{sent}");
         }
     }

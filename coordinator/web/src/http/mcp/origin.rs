@@ -57,7 +57,7 @@ fn is_loopback(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    fn is_let_in(base: &str, origin: Option<&str>, host: &str) -> bool {
+    fn is_accepted(base: &str, origin: Option<&str>, host: &str) -> bool {
         is_allowed_at(&[], base, origin, host)
     }
 
@@ -88,21 +88,21 @@ mod tests {
     #[test]
     fn only_the_own_site_and_clients_without_origin_are_accepted() {
         let base = "https://status.example";
-        assert!(is_let_in(base, None, "status.example"));
-        assert!(is_let_in(base, None, "behind-a-proxy:8080"));
-        assert!(is_let_in(base, Some("https://status.example"), "status.example"));
+        assert!(is_accepted(base, None, "status.example"));
+        assert!(is_accepted(base, None, "behind-a-proxy:8080"));
+        assert!(is_accepted(base, Some("https://status.example"), "status.example"));
         for other in ["https://evil.example", "http://status.example", "null", "https://status.example:444"] {
-            assert!(!is_let_in(base, Some(other), "status.example"), "{other}");
+            assert!(!is_accepted(base, Some(other), "status.example"), "{other}");
         }
     }
 
     #[test]
     fn a_service_on_loopback_accepts_only_loopback_hosts() {
         let base = "http://127.0.0.1:8080";
-        assert!(is_let_in(base, None, "localhost:8080") && is_let_in(base, None, "[::1]:8080"));
-        assert!(is_let_in(base, Some("http://localhost:3000"), "127.0.0.1:8080"));
-        assert!(!is_let_in(base, None, "evil.example:8080"));
-        assert!(!is_let_in(base, Some("http://evil.example"), "127.0.0.1:8080"));
+        assert!(is_accepted(base, None, "localhost:8080") && is_accepted(base, None, "[::1]:8080"));
+        assert!(is_accepted(base, Some("http://localhost:3000"), "127.0.0.1:8080"));
+        assert!(!is_accepted(base, None, "evil.example:8080"));
+        assert!(!is_accepted(base, Some("http://evil.example"), "127.0.0.1:8080"));
     }
 
     #[test]

@@ -20,7 +20,12 @@ fn tool(id: i64, name: &str, arguments: Value) -> Value {
     message(id, "tools/call", json!({ "name": name, "arguments": arguments }))
 }
 
-async fn sent(client: &TestClient, key: &str, extra_headers: &[(&'static str, &str)], body: &Value) -> TestResponse {
+async fn send_message(
+    client: &TestClient,
+    key: &str,
+    extra_headers: &[(&'static str, &str)],
+    body: &Value,
+) -> TestResponse {
     let bearer = format!("Bearer {key}");
     let mut headers = vec![("authorization", bearer.as_str()), ("content-type", "application/json")];
     headers.extend(extra_headers);
@@ -28,7 +33,7 @@ async fn sent(client: &TestClient, key: &str, extra_headers: &[(&'static str, &s
 }
 
 async fn reply_to(client: &TestClient, key: &str, body: Value) -> Value {
-    let response = sent(client, key, &[], &body).await;
+    let response = send_message(client, key, &[], &body).await;
     assert_eq!(response.status, 200, "{response:?}");
     response.body
 }
@@ -45,7 +50,7 @@ async fn modern(client: &TestClient, method: &str, mut params: Value) -> TestRes
     if !name.is_empty() {
         headers.push(("mcp-name", &name));
     }
-    sent(client, &client.write_key, &headers, &message(1, method, params)).await
+    send_message(client, &client.write_key, &headers, &message(1, method, params)).await
 }
 
 #[tokio::test]
@@ -61,7 +66,7 @@ async fn an_older_client_initializes_lists_and_calls_tools() {
         assert_eq!(hello["result"]["capabilities"], json!({ "tools": {} }));
     }
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let response = sent(&client, &client.read_key, &[("mcp-protocol-version", "2025-06-18")], &note).await;
+    let response = send_message(&client, &client.read_key, &[("mcp-protocol-version", "2025-06-18")], &note).await;
     assert_eq!((response.status, response.body), (202, Value::Null));
     assert_eq!(reply_to(&client, &client.read_key, message(2, "ping", json!({}))).await["result"], json!({}));
     let pages = reply_to(&client, &client.read_key, tool(3, "list_pages", json!({}))).await;
@@ -110,7 +115,7 @@ async fn a_batch_answers_requests_and_counts_each_message() {
         5,
         message(3, "initialize", json!({})),
     ]);
-    let response = sent(&client, &client.read_key, &[], &batch).await;
+    let response = send_message(&client, &client.read_key, &[], &batch).await;
     let ids: Vec<_> =
         response.body.as_array().unwrap().iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
     let expected = [
@@ -122,13 +127,13 @@ async fn a_batch_answers_requests_and_counts_each_message() {
     assert_eq!(ids, expected);
     assert_eq!(response.headers["ratelimit-remaining"], "115");
     let notification = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
-    assert_eq!(sent(&client, &client.read_key, &[], &notification).await.status, 202);
+    assert_eq!(send_message(&client, &client.read_key, &[], &notification).await.status, 202);
     for (invalid, headers) in [
         (json!([]), &[][..]),
         (json!(vec![message(1, "ping", json!({})); 21]), &[]),
         (json!([message(1, "ping", json!({}))]), &[("mcp-protocol-version", protocol_version::MODERN_VERSION)]),
     ] {
-        let rejection = sent(&client, &client.read_key, headers, &invalid).await;
+        let rejection = send_message(&client, &client.read_key, headers, &invalid).await;
         assert_eq!((rejection.status, &rejection.body["error"]["code"]), (400, &json!(-32600)));
     }
 }
@@ -138,9 +143,9 @@ async fn messages_above_the_keys_rate_limit_are_all_refused() {
     let client = TestClient::new().await;
     let batch = json!(vec![message(1, "ping", json!({})); 20]);
     for _ in 0..6 {
-        assert_eq!(sent(&client, &client.read_key, &[], &batch).await.status, 200);
+        assert_eq!(send_message(&client, &client.read_key, &[], &batch).await.status, 200);
     }
-    let rejection = sent(&client, &client.read_key, &[], &message(1, "ping", json!({}))).await;
+    let rejection = send_message(&client, &client.read_key, &[], &message(1, "ping", json!({}))).await;
     assert_eq!((rejection.status, &rejection.body["error"]["code"]), (429, &json!(429)));
     assert!(rejection.headers.contains_key("retry-after"));
     assert_eq!(
@@ -180,9 +185,9 @@ async fn invalid_messages_are_answered_with_an_error_code() {
 async fn a_page_of_another_site_is_refused() {
     let client = TestClient::new().await;
     let ping = message(1, "ping", json!({}));
-    let evil = sent(&client, &client.write_key, &[("origin", "https://evil.example")], &ping).await;
+    let evil = send_message(&client, &client.write_key, &[("origin", "https://evil.example")], &ping).await;
     assert_eq!(evil.status, 403);
-    let own_origin = sent(&client, &client.write_key, &[("origin", "https://status.example")], &ping).await;
+    let own_origin = send_message(&client, &client.write_key, &[("origin", "https://status.example")], &ping).await;
     assert_eq!(own_origin.status, 200);
 }
 
@@ -223,7 +228,7 @@ async fn a_public_pages_endpoint_is_open_to_every_site() {
     assert_eq!((preflight.status, preflight.headers.contains_key("access-control-allow-origin")), (401, false));
     // The endpoint for keys allows only the origin of the base URL.
     let own_origin = [("origin", "https://shop.pages.example")];
-    let rejection = sent(&client, &client.write_key, &own_origin, &message(1, "ping", json!({}))).await;
+    let rejection = send_message(&client, &client.write_key, &own_origin, &message(1, "ping", json!({}))).await;
     assert_eq!((rejection.status, &rejection.body["error"]["code"]), (403, &json!(-32600)));
 }
 

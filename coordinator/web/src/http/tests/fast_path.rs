@@ -48,10 +48,10 @@ async fn answer(stream: &mut TcpStream) -> RawResponse {
 
 /// Returns true if the fast path has a response to the request.
 fn is_known(client: &TestClient, request: &str) -> bool {
-    matches!(looked_up(client, request), Some(FastPathLookup::Ready(_)))
+    matches!(look_up_response(client, request), Some(FastPathLookup::Ready(_)))
 }
 
-fn looked_up(client: &TestClient, request: &str) -> Option<FastPathLookup> {
+fn look_up_response(client: &TestClient, request: &str) -> Option<FastPathLookup> {
     let respond = |simple_request: &SimpleRequest<'_>| client.context.response_index.respond_raw(simple_request);
     look_up(request.as_bytes(), respond).map(|(looked_up, ..)| looked_up)
 }
@@ -72,7 +72,9 @@ async fn documents_with_one_tag_have_their_own_lengths() {
         client.world.clock.set(begin + number * (7 * MINUTE + 1234));
         let rendered = client.send("GET", path, &[("host", "status.example")], "").await;
         tags.insert(rendered.headers["etag"].to_str().unwrap().to_owned());
-        let Some(FastPathLookup::Ready(bytes)) = looked_up(&client, &request(path, "")) else { panic!("it is cached") };
+        let Some(FastPathLookup::Ready(bytes)) = look_up_response(&client, &request(path, "")) else {
+            panic!("it is cached")
+        };
         stream.write_all(request(path, "").as_bytes()).await.unwrap();
         assert_eq!(answer(&mut stream).await.body, bytes.body);
         lengths.insert(bytes.body.len());
@@ -197,7 +199,7 @@ async fn the_fast_path_waits_for_a_changed_document() {
         let (at, shop) = (client.world.service.now(), Some(client.world.shop.id));
         let event = EventKind::ScopeChanged(None);
         client.world.happened(Event { at, page: shop, monitor: None, kind: event }).await;
-        assert!(matches!(looked_up(&client, &page), Some(FastPathLookup::Rendering(_))));
+        assert!(matches!(look_up_response(&client, &page), Some(FastPathLookup::Rendering(_))));
         stream.write_all(page.as_bytes()).await.unwrap();
         assert_eq!(answer(&mut stream).await.status, 200);
         assert!(is_known(&client, &page));

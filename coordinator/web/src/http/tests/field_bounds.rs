@@ -18,7 +18,7 @@ fn letters(start: &str, length: usize) -> Value {
 /// A field with valid and invalid values.
 type Row = (&'static str, Vec<Value>, Vec<Value>);
 
-async fn holds(client: &TestClient, method: &str, path: &str, base: Value, rows: Vec<Row>) {
+async fn assert_bounds(client: &TestClient, method: &str, path: &str, base: Value, rows: Vec<Row>) {
     for (field, accepted, rejected) in rows {
         for (values, is_good) in [(accepted, true), (rejected, false)] {
             for value in values {
@@ -62,7 +62,7 @@ async fn a_pages_fields_keep_their_bounds() {
         ("latencyLocations", regions(), no_regions()),
         ("uptimeRegions", regions(), no_regions()),
     ];
-    holds(&client, "PATCH", &client.shop_path(""), json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &client.shop_path(""), json!({}), rows).await;
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn a_destinations_fields_keep_their_bounds() {
         ),
         ("enabled", vec![json!(true), json!(false), Value::Null], vec![json!("yes"), json!(1)]),
     ];
-    holds(&client, "PATCH", &hook, json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &hook, json!({}), rows).await;
     let mail = created(json!({ "type": "email", "name": "x", "to": "a@example.com" })).await;
     let long = |length: usize| json!(format!("{}@example.com", "a".repeat(length - 12)));
     let boxes: Row = (
@@ -121,7 +121,7 @@ async fn a_destinations_fields_keep_their_bounds() {
         vec![long(254), json!("a@b.example")],
         vec![long(255), json!("a"), json!("a@b\nBcc: c@d.example"), json!("a***@example.com"), Value::Null],
     );
-    holds(&client, "PATCH", &mail, json!({}), vec![boxes]).await;
+    assert_bounds(&client, "PATCH", &mail, json!({}), vec![boxes]).await;
     let settings = client.shop_path("/alerts");
     let rows: Vec<Row> = vec![
         (
@@ -131,7 +131,7 @@ async fn a_destinations_fields_keep_their_bounds() {
         ),
         ("automaticIncidents", vec![json!(true), json!(false), Value::Null], vec![json!(0), json!("no")]),
     ];
-    holds(&client, "PATCH", &settings, json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &settings, json!({}), rows).await;
 }
 
 #[tokio::test]
@@ -164,16 +164,16 @@ async fn a_monitors_fields_keep_their_bounds() {
         ("type", vec![json!("http")], vec![json!("tcp"), json!("none"), json!(1)]),
         ("url", vec![json!("http://b.example")], vec![json!("ftp://a.example"), json!(""), json!(1)]),
     ];
-    holds(&client, "PATCH", &path(&http), json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &path(&http), json!({}), rows).await;
     let tcp = client.create_monitor(json!({ "type": "tcp", "host": "a.example", "port": 1 })).await;
     let ports: Row = ("port", vec![json!(1), json!(65_535)], vec![json!(0), json!(65_536), json!("1")]);
-    holds(&client, "PATCH", &path(&tcp), json!({}), vec![ports]).await;
+    assert_bounds(&client, "PATCH", &path(&tcp), json!({}), vec![ports]).await;
     let dns = client.create_monitor(json!({ "type": "dns", "host": "a.example" })).await;
     let rows: Vec<Row> = vec![
         ("dnsExpect", vec![text(500), Value::Null], vec![text(501), json!(1)]),
         ("dnsType", vec![json!("NS"), Value::Null], vec![json!("SRV"), json!(1)]),
     ];
-    holds(&client, "PATCH", &path(&dns), json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &path(&dns), json!({}), rows).await;
     let heartbeat = client
         .create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 1, "graceMinutes": 0 }))
         .await;
@@ -181,7 +181,7 @@ async fn a_monitors_fields_keep_their_bounds() {
         ("periodMinutes", vec![json!(1), json!(44_640)], vec![json!(0), json!(44_641), json!(1.5)]),
         ("graceMinutes", vec![json!(0), json!(10_080)], vec![json!(-1), json!(10_081), json!("1")]),
     ];
-    holds(&client, "PATCH", &path(&heartbeat), json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &path(&heartbeat), json!({}), rows).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ fn long_text() -> String {
     "\u{1f525}".repeat(4000)
 }
 
-async fn sent(client: &TestClient, key: &str, method: &str, path: &str, body: &Value) -> TestResponse {
+async fn send_once(client: &TestClient, key: &str, method: &str, path: &str, body: &Value) -> TestResponse {
     let bearer = format!("Bearer {}", client.write_key);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", key)];
     client.send(method, path, &headers, &body.to_string()).await
@@ -43,17 +43,17 @@ async fn an_unchanged_write_stores_only_its_idempotent_response() {
             assert_eq!(client.world.revision().await, before + 1, "{path} {body}");
         }
         // With an idempotency key it runs once, so that a repetition does not undo a change in between.
-        let first = sent(&client, key, "PATCH", &path, &same).await;
+        let first = send_once(&client, key, "PATCH", &path, &same).await;
         assert_eq!((first.status, first.headers.contains_key("idempotency-replayed")), (200, false), "{path}");
         let changed = client.call(&client.write_key, "PATCH", &path, other.clone()).await;
         assert_eq!(changed.status, 200, "{path} {changed:?}");
         let before = client.world.revision().await;
-        let repeated = sent(&client, key, "PATCH", &path, &same).await;
+        let repeated = send_once(&client, key, "PATCH", &path, &same).await;
         assert_eq!((repeated.status, &repeated.headers["idempotency-replayed"]), (200, &"true".parse().unwrap()));
         assert!(!repeated.headers.contains_key("idempotency-answer"), "short responses are stored");
         assert_eq!(repeated.body, first.body, "{path}");
         assert_eq!(client.world.revision().await, before + 1, "{path}");
-        let reused = sent(&client, key, "PATCH", &path, &other).await;
+        let reused = send_once(&client, key, "PATCH", &path, &other).await;
         assert_eq!((reused.status, code(&reused)), (422, "idempotency_key_reused"));
     }
 }
@@ -63,12 +63,12 @@ async fn a_long_response_is_rebuilt_and_nothing_is_created_twice() {
     let client = TestClient::new().await;
     let all = client.shop_path("/incidents");
     let new = json!({ "title": "First", "message": long_text() });
-    let created = sent(&client, "new", "POST", &all, &new).await;
+    let created = send_once(&client, "new", "POST", &all, &new).await;
     assert_eq!((created.status, created.headers.contains_key("idempotency-replayed")), (201, false));
     let id = created.body["incident"]["id"].as_str().unwrap().to_owned();
     let incident_path = client.shop_path(&format!("/incidents/{id}"));
     client.call(&client.write_key, "PATCH", &incident_path, json!({ "title": "Later" })).await;
-    let repeated = sent(&client, "new", "POST", &all, &new).await;
+    let repeated = send_once(&client, "new", "POST", &all, &new).await;
     assert_eq!((repeated.status, &repeated.body["incident"]["id"]), (201, &json!(id)));
     assert_eq!(repeated.body["incident"]["title"], "Later", "the current state");
     let headers = ["idempotency-replayed", "idempotency-answer"].map(|name| repeated.headers[name].to_str().unwrap());
@@ -83,15 +83,15 @@ async fn a_long_response_is_rebuilt_and_nothing_is_created_twice() {
         ("update", "POST", updates.as_str(), json!({ "message": "More" }), 201),
         ("change", "PATCH", incident_path.as_str(), json!({ "title": "Changed" }), 200),
     ] {
-        let first = sent(&client, key, method, path, &body).await;
-        let repeated = sent(&client, key, method, path, &body).await;
+        let first = send_once(&client, key, method, path, &body).await;
+        let repeated = send_once(&client, key, method, path, &body).await;
         assert_eq!((repeated.status, &repeated.body), (status, &first.body));
         assert_eq!(repeated.headers["idempotency-answer"], "current");
     }
     assert_eq!(client.get(&incident_path).await.body["incident"]["updates"].as_array().unwrap().len(), 2);
     // An incident deleted in between is not created again.
     client.call(&client.write_key, "DELETE", &incident_path, Value::Null).await;
-    assert_eq!(sent(&client, "new", "POST", &all, &new).await.status, 404);
+    assert_eq!(send_once(&client, "new", "POST", &all, &new).await.status, 404);
     assert_eq!(client.get(&all).await.body["incidents"], json!([]));
 }
 

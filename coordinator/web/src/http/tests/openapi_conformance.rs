@@ -68,13 +68,13 @@ impl ConformanceFixture {
     }
 
     /// Returns the time `millis` from now.
-    fn ahead(&self, millis: i64) -> Timestamp {
+    fn time_from_now(&self, millis: i64) -> Timestamp {
         self.client.world.service.now() + millis
     }
 
     /// Sends a request with the write key, in a minute of its own, so that no rate limit is reached.
     async fn send(&self, method: &str, path: &str, body: Value) -> TestResponse {
-        self.client.world.clock.set(self.ahead(60_000));
+        self.client.world.clock.set(self.time_from_now(60_000));
         self.client.call(&self.client.write_key, method, &format!("/api/v1{path}"), body).await
     }
 
@@ -86,7 +86,7 @@ impl ConformanceFixture {
     }
 
     /// Prepares a request to test a field: ids for the path, and a body that is valid without the field.
-    async fn bench(&self, operation: &ApiOperation, field: &str) -> (Ids, Value) {
+    async fn valid_request(&self, operation: &ApiOperation, field: &str) -> (Ids, Value) {
         let mut ids = self.ids.clone();
         let body = match operation.id {
             "createPage" => json!({ "name": "New", "slug": format!("page-{}", self.next()) }),
@@ -127,12 +127,12 @@ impl ConformanceFixture {
         let mut body = json!({ "title": "x" });
         if matches!(field, "startsAt" | "endsAt" | "repeat" | "timezone") {
             body["kind"] = json!("maintenance");
-            body["startsAt"] = json!(self.ahead(DAY).to_string());
-            body["endsAt"] = json!(self.ahead(DAY + 2 * HOUR).to_string());
+            body["startsAt"] = json!(self.time_from_now(DAY).to_string());
+            body["endsAt"] = json!(self.time_from_now(DAY + 2 * HOUR).to_string());
             body["repeat"] = json!("weekly");
         }
         if field == "resolvedAt" {
-            body["startedAt"] = json!(self.ahead(-2 * HOUR).to_string());
+            body["startedAt"] = json!(self.time_from_now(-2 * HOUR).to_string());
         }
         body
     }

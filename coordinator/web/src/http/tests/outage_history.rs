@@ -29,7 +29,7 @@ fn change(from: MonitorStatus, to: MonitorStatus, since: i64, outage: Option<i64
 }
 
 impl TestClient {
-    async fn changed(&self, monitor: MonitorId, change: StatusChange) {
+    async fn change_status(&self, monitor: MonitorId, change: StatusChange) {
         let at = change.since;
         self.world.clock.set(at);
         let event = EventKind::StatusChanged(change);
@@ -70,7 +70,7 @@ async fn an_outage_is_listed_once_despite_repeats_and_absent_agents() {
         (Up, Down, 40, Some(40)),
         (Down, Down, 45, Some(40)),
     ] {
-        client.changed(id, change(from, to, since, outage)).await;
+        client.change_status(id, change(from, to, since, outage)).await;
     }
     let first = "- 2026-11-27T12:47:00.000Z to 2026-11-27T13:16:00.000Z: unexpected status 503";
     let second = "- 2026-11-27T13:26:00.000Z to now: unexpected status 503";
@@ -79,11 +79,11 @@ async fn an_outage_is_listed_once_despite_repeats_and_absent_agents() {
     // No checks again; the state machine remembers the outage.
     let view = MachineView { outage_since: Some(START + 40 * MINUTE), ..MachineView::default() };
     client.world.views.lock().unwrap().insert(id, view);
-    client.changed(id, change(Down, Unknown, 50, None)).await;
+    client.change_status(id, change(Down, Unknown, 50, None)).await;
     assert_eq!(client.outages(id).await, (both, (2, 1)));
     // The monitor is paused, which ends the outage.
     client.world.views.lock().unwrap().insert(id, MachineView::default());
-    client.changed(id, change(Unknown, Up, 55, None)).await;
+    client.change_status(id, change(Unknown, Up, 55, None)).await;
     let ended = "- 2026-11-27T13:26:00.000Z to 2026-11-27T13:36:00.000Z: unexpected status 503";
     assert_eq!(client.outages(id).await, (vec![ended.to_owned(), first.to_owned()], (2, 0)));
 }
@@ -97,13 +97,13 @@ async fn an_outage_that_was_global_once_is_listed_as_global() {
     let id: MonitorId = created["id"].as_str().unwrap().parse().unwrap();
     let asia = Some(RegionSet::only(Region::Asia));
     for (outage, later) in [(1, [None, asia]), (11, [asia, asia])] {
-        client.changed(id, StatusChange { down_from: asia, ..change(Up, Down, outage, Some(outage)) }).await;
+        client.change_status(id, StatusChange { down_from: asia, ..change(Up, Down, outage, Some(outage)) }).await;
         for scope in later {
             let event = EventKind::ScopeChanged(scope);
             let at = client.world.service.now();
             client.world.happened(Event { at, page: Some(client.world.shop.id), monitor: Some(id), kind: event }).await;
         }
-        client.changed(id, change(Down, Up, outage + 5, Some(outage))).await;
+        client.change_status(id, change(Down, Up, outage + 5, Some(outage))).await;
     }
     let (lines, rows) = client.outages(id).await;
     assert_eq!(rows, (2, 0));

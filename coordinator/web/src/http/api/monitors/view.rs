@@ -266,7 +266,7 @@ pub(in crate::http) fn down_reason(current: &MonitorWithState) -> Option<String>
 pub(super) fn warnings(current: &MonitorWithState) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(regions) = unconfirmed(&current.view) {
-        warnings.push(format!("{}, so it isn't called down", failing_from(regions)));
+        warnings.push(format!("{}, so it isn't called down", unconfirmed_failure_text(regions)));
     }
     if let Some(since) = current.view.disputed_since {
         warnings.push(format!("disputed since {since}: some networks see it fail, others see it up"));
@@ -291,7 +291,7 @@ fn unconfirmed(view: &MachineView) -> Option<RegionSet> {
     (view.status != MonitorStatus::Down && !view.unconfirmed_from.is_empty()).then_some(view.unconfirmed_from)
 }
 
-fn failing_from(regions: RegionSet) -> String {
+fn unconfirmed_failure_text(regions: RegionSet) -> String {
     let mut all = regions.iter();
     match (all.next(), regions.len()) {
         (Some(region), 1) => format!("failing from {}, can't be confirmed", region.title()),
@@ -301,7 +301,7 @@ fn failing_from(regions: RegionSet) -> String {
 
 fn last_check(check: &LastCheck, unconfirmed: Option<RegionSet>) -> LastCheckDocument {
     let error_text = |error: &Failure| match unconfirmed {
-        Some(regions) => format!("{error} ({})", failing_from(regions)),
+        Some(regions) => format!("{error} ({})", unconfirmed_failure_text(regions)),
         None => error.to_string(),
     };
     LastCheckDocument {

@@ -22,13 +22,13 @@ async fn a_modern_client_needs_no_initialization() {
 async fn mismatched_versions_and_headers_are_refused_with_an_error_code() {
     let client = TestClient::new().await;
     let list = message(9, "tools/list", json!({}));
-    let unknown = sent(&client, &client.write_key, &[("mcp-protocol-version", "2099-01-01")], &list).await;
+    let unknown = send_message(&client, &client.write_key, &[("mcp-protocol-version", "2099-01-01")], &list).await;
     assert_eq!((unknown.status, &unknown.body["error"]["code"]), (400, &json!(-32022)));
     assert_eq!(unknown.body["error"]["data"]["requested"], "2099-01-01");
     let meta = json!({ "_meta": {
         "io.modelcontextprotocol/protocolVersion": protocol_version::MODERN_VERSION, "io.modelcontextprotocol/clientCapabilities": {},
     } });
-    let headless = sent(&client, &client.write_key, &[], &message(9, "tools/list", meta)).await;
+    let headless = send_message(&client, &client.write_key, &[], &message(9, "tools/list", meta)).await;
     assert_eq!(
         (headless.status, &headless.body["error"]["code"], &headless.body["id"]),
         (400, &json!(-32020), &json!(9))
@@ -40,13 +40,13 @@ async fn a_header_of_an_unknown_version_is_refused_with_any_body() {
     let client = TestClient::new().await;
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     for body in [note.clone(), json!([note]), message(1, "initialize", json!({}))] {
-        let rejection = sent(&client, &client.read_key, &[("mcp-protocol-version", "2099-01-01")], &body).await;
+        let rejection = send_message(&client, &client.read_key, &[("mcp-protocol-version", "2099-01-01")], &body).await;
         assert_eq!((rejection.status, &rejection.body["error"]["code"]), (400, &json!(-32022)), "{body}");
-        let accepted = sent(&client, &client.read_key, &[("mcp-protocol-version", "2025-11-25")], &body).await;
+        let accepted = send_message(&client, &client.read_key, &[("mcp-protocol-version", "2025-11-25")], &body).await;
         assert!(accepted.status < 300, "{accepted:?}");
     }
     let meta = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": protocol_version::MODERN_VERSION } });
-    let rejection = sent(&client, &client.read_key, &[], &json!([message(1, "tools/list", meta)])).await;
+    let rejection = send_message(&client, &client.read_key, &[], &json!([message(1, "tools/list", meta)])).await;
     assert_eq!((rejection.status, &rejection.body["error"]["code"]), (400, &json!(-32600)));
 }
 
@@ -76,7 +76,7 @@ async fn a_client_that_accepts_only_events_gets_events() {
                 .concat(),
         ),
     ] {
-        let response = sent(&client, &client.read_key, &events, &body).await;
+        let response = send_message(&client, &client.read_key, &events, &body).await;
         assert_eq!((response.status, &response.headers["content-type"]), (200, &"text/event-stream".parse().unwrap()));
         assert_eq!((response.text, &response.headers["cache-control"]), (expected, &"no-store".parse().unwrap()));
         assert!(response.headers.contains_key("ratelimit-remaining"));
@@ -86,11 +86,11 @@ async fn a_client_that_accepts_only_events_gets_events() {
     assert_eq!(public.headers["content-type"], "text/event-stream");
     // No stream: if the client accepts both, if there is no response, or if the whole POST is rejected.
     let both = [("accept", "application/json, text/event-stream")];
-    let response = sent(&client, &client.read_key, &both, &message(1, "ping", json!({}))).await;
+    let response = send_message(&client, &client.read_key, &both, &message(1, "ping", json!({}))).await;
     assert_eq!(response.headers["content-type"], "application/json");
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    assert_eq!(sent(&client, &client.read_key, &events, &note).await.status, 202);
-    let rejection = sent(&client, &client.read_key, &events, &json!(5)).await;
+    assert_eq!(send_message(&client, &client.read_key, &events, &note).await.status, 202);
+    let rejection = send_message(&client, &client.read_key, &events, &json!(5)).await;
     assert_eq!((rejection.status, &rejection.body["error"]["code"]), (400, &json!(-32600)));
     // The server offers no event stream by GET.
     for (path, allowed) in [("/api/v1/mcp", "POST"), ("/p/shop/mcp", "POST, OPTIONS")] {

@@ -70,11 +70,11 @@ async fn a_batch_over_the_rate_limit_runs_no_message() {
     let make = tool(1, "create_monitor", json!({ "pageId": page, "url": "https://a.example" }));
     for _ in 0..5 {
         let pings = json!(vec![message(1, "ping", json!({})); 20]);
-        assert_eq!(sent(&client, &client.write_key, &[], &pings).await.status, 200);
+        assert_eq!(send_message(&client, &client.write_key, &[], &pings).await.status, 200);
     }
     let ping = message(1, "ping", json!({}));
-    assert_eq!(sent(&client, &client.write_key, &[], &ping).await.status, 200);
-    assert_eq!(sent(&client, &client.write_key, &[], &json!(vec![make; 20])).await.status, 429);
+    assert_eq!(send_message(&client, &client.write_key, &[], &ping).await.status, 200);
+    assert_eq!(send_message(&client, &client.write_key, &[], &json!(vec![make; 20])).await.status, 429);
     let list = reply_to(&client, &client.read_key, tool(2, "list_monitors", json!({ "pageId": page }))).await;
     assert_eq!(list["result"]["structuredContent"]["monitors"], json!([]));
 }

@@ -143,18 +143,18 @@ impl Comparison {
             // Fails if the server has ended the connection.
             let _ = stream.write_all(chunk).await;
             sleep(QUIET).await;
-            let step = arrived(&mut stream);
+            let step = read_step(&mut stream);
             is_served |= steps.is_empty() && !step.0.is_empty() && !is_hypers.load(Ordering::Relaxed);
             steps.push(step);
         }
         if conversation.ends {
             let _ = stream.shutdown().await;
             sleep(QUIET).await;
-            steps.push(arrived(&mut stream));
+            steps.push(read_step(&mut stream));
         }
         for silence in SILENCE {
             sleep(Duration::from_millis(silence)).await;
-            steps.push(arrived(&mut stream));
+            steps.push(read_step(&mut stream));
         }
         (steps, is_served)
     }
@@ -195,7 +195,7 @@ fn difference(fast: &[Step], regular: &[Step]) -> Option<String> {
 }
 
 /// Takes what has arrived; of dates only the name of their header is left.
-fn arrived(stream: &mut DuplexStream) -> Step {
+fn read_step(stream: &mut DuplexStream) -> Step {
     let mut bytes = Vec::new();
     let has_ended = loop {
         match stream.read_buf(&mut bytes).now_or_never() {

@@ -4,7 +4,7 @@ use super::*;
 use crate::http::openapi::standalone_schema;
 
 /// Returns an unknown id with the prefix of the given one.
-fn nobodys(id: &str) -> String {
+fn unknown_id(id: &str) -> String {
     let (prefix, rest) = id.split_once('_').unwrap_or_default();
     format!("{prefix}_{}a", "0".repeat(rest.len() - 1))
 }
@@ -36,7 +36,7 @@ async fn every_operation_refuses_each_credential_that_is_not_enough() {
         let bare = client.send(method, &path, &[("content-type", "application/json")], "{}").await;
         assert!(is_refused(&bare, 401, "unauthenticated"), "{} {bare:?}", operation.id);
         assert_eq!(bare.headers["www-authenticate"], "Bearer");
-        client.world.clock.set(shop.ahead(10_000));
+        client.world.clock.set(shop.time_from_now(10_000));
     }
 }
 
@@ -50,7 +50,7 @@ async fn every_operation_finds_only_what_is_on_its_page() {
         let parts: Vec<_> = operation.path_parameters().collect();
         for parameter in &parts {
             let id = &shop.ids[parameter];
-            let mut invalid = vec![nobodys(id), "nonsense".to_owned(), format!("{id}0"), "%00".to_owned()];
+            let mut invalid = vec![unknown_id(id), "nonsense".to_owned(), format!("{id}0"), "%00".to_owned()];
             match *parameter {
                 "pageId" => invalid.push(foreign.clone()),
                 _ => invalid.push(other_page[parameter].clone()),

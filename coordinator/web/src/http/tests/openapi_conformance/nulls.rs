@@ -10,7 +10,7 @@ const UNSHOWN: [&str; 3] = ["headers", "body", "timezone"];
 
 impl ConformanceFixture {
     /// Applies a change and returns the resource in the response.
-    async fn changed(&self, operation: &ApiOperation, path: &str, body: Value) -> Value {
+    async fn patch(&self, operation: &ApiOperation, path: &str, body: Value) -> Value {
         let response = self.send("PATCH", path, body).await;
         assert_eq!(response.status, 200, "{} {response:?}", operation.id);
         response.body.as_object().unwrap().values().next().unwrap().clone()
@@ -31,18 +31,18 @@ async fn absent_fields_of_a_change_stay_and_null_clears() {
             if !rules.is_nullable() || is_of_window {
                 continue;
             }
-            let (ids, _) = shop.bench(&operation, field).await;
+            let (ids, _) = shop.valid_request(&operation, field).await;
             let path = ConformanceFixture::path(&operation, &ids);
-            let bare = shop.changed(&operation, &path, json!({ (field): null })).await;
+            let bare = shop.patch(&operation, &path, json!({ (field): null })).await;
             // The last value is never the default: the longest text, the last choice, or false if true is the default.
             let values = shop.accepted_values(&operation, field, &rules);
             let mut changed_fields = 0;
             for value in values.into_iter().filter(|value| *value != json!("")) {
-                let set = shop.changed(&operation, &path, json!({ (field): value })).await;
+                let set = shop.patch(&operation, &path, json!({ (field): value })).await;
                 changed_fields += usize::from(set != bare);
-                let unchanged = shop.changed(&operation, &path, json!({})).await;
+                let unchanged = shop.patch(&operation, &path, json!({})).await;
                 assert_eq!(unchanged, set, "{} {field} {value}", operation.id);
-                let response = shop.changed(&operation, &path, json!({ (field): null })).await;
+                let response = shop.patch(&operation, &path, json!({ (field): null })).await;
                 assert_eq!(response, bare, "{} {field} {value}", operation.id);
             }
             assert!(changed_fields > 0 || UNSHOWN.contains(&field.as_str()), "{} {field}: {bare}", operation.id);
@@ -59,7 +59,7 @@ async fn a_change_of_one_field_leaves_every_other_as_it_was() {
     for operation in operations().into_iter().filter(|it| it.method == Method::PATCH) {
         let properties = operation.body.as_ref().unwrap().schema["properties"].as_object().unwrap().clone();
         let mut fields: BTreeMap<String, Value> = BTreeMap::new();
-        let (ids, _) = shop.bench(&operation, "").await;
+        let (ids, _) = shop.valid_request(&operation, "").await;
         let path = ConformanceFixture::path(&operation, &ids);
         for (field, schema) in &properties {
             // Fields of other types, maintenance windows or repeating entries do not apply to this resource.

@@ -50,7 +50,11 @@ impl ConformanceFixture {
                     return rules.0["examples"].as_array().cloned().unwrap_or_else(|| vec![json!("UTC")]);
                 };
                 let lengths = [rules.length("minLength").unwrap_or(0), max];
-                lengths.iter().filter_map(|length| self.formed(operation, field, *length)).map(Value::from).collect()
+                lengths
+                    .iter()
+                    .filter_map(|length| self.text_of_length(operation, field, *length))
+                    .map(Value::from)
+                    .collect()
             }
             "array" => {
                 let (few, many) = (rules.length("minItems").unwrap_or(0), rules.length("maxItems"));
@@ -87,7 +91,7 @@ impl ConformanceFixture {
                 } else if rules.enum_values().is_some() {
                     rejected_values.push(json!("none-such"));
                 } else if let Some(max) = rules.length("maxLength") {
-                    rejected_values.extend(self.formed(operation, field, max + 1).map(Value::from));
+                    rejected_values.extend(self.text_of_length(operation, field, max + 1).map(Value::from));
                     let short = rules.length("minLength").and_then(|least| least.checked_sub(1));
                     rejected_values.extend(short.map(|length| json!("a".repeat(length))));
                 }
@@ -122,7 +126,7 @@ impl ConformanceFixture {
     }
 
     /// Makes an otherwise valid text of a length in characters; `None` if the format does not allow that length.
-    pub(super) fn formed(&self, operation: &ApiOperation, field: &str, length: usize) -> Option<String> {
+    pub(super) fn text_of_length(&self, operation: &ApiOperation, field: &str, length: usize) -> Option<String> {
         let filled = |start: &str| {
             let rest = length.checked_sub(start.len())?;
             Some(format!("{start}{}", "a".repeat(rest)))
@@ -153,7 +157,7 @@ impl ConformanceFixture {
             "endsAt" => DAY + 3 * HOUR,
             _ => -HOUR,
         };
-        json!(self.ahead(ahead).to_string())
+        json!(self.time_from_now(ahead).to_string())
     }
 
     /// Makes a list of `count` valid entries.
