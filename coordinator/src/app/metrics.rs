@@ -48,11 +48,11 @@ impl MetricSources {
 
 fn write(sources: Arc<MetricSources>) -> BoxFuture<'static, String> {
     async move {
-        let footprint = sources.store.read(|read| read.size()).await.ok();
+        let store_size = sources.store.read(|read| read.size()).await.ok();
         let lag = sources.store.read(|read| consumers::consumer_lag(read)).await.ok();
         let agents = (sources.agents)();
         let mut registry = Registry::with_prefix("parallax");
-        registry.register_collector(Box::new(Scrape { sources, footprint, consumer_lag: lag, agents }));
+        registry.register_collector(Box::new(Scrape { sources, store_size, consumer_lag: lag, agents }));
         let mut page = String::new();
         // Writing to a string can't fail.
         let _ = text::encode(&mut page, &registry);
@@ -64,7 +64,7 @@ fn write(sources: Arc<MetricSources>) -> BoxFuture<'static, String> {
 /// The values of one scrape.
 struct Scrape {
     sources: Arc<MetricSources>,
-    footprint: Option<StoreSize>,
+    store_size: Option<StoreSize>,
     consumer_lag: Option<[(&'static str, u64); consumers::NAMES.len()]>,
     agents: Vec<AgentView>,
 }
@@ -83,8 +83,8 @@ impl Collector for Scrape {
         self.consumers(&mut page)?;
         let broken = self.sources.supervisor.crash_counts().into_iter().map(|(room, times)| ([("room", room)], times));
         page.counters("rooms_broken", "Panics of background tasks, by task", broken)?;
-        match self.footprint {
-            Some(footprint) => store(&footprint, &mut page),
+        match self.store_size {
+            Some(store_size) => store(&store_size, &mut page),
             None => Ok(()),
         }
     }
@@ -193,7 +193,7 @@ impl Scrape {
     fn http(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let requests = self.sources.http.responses_by_class().map(|(class, count)| ([("class", class)], count));
         page.counters("http_requests", "HTTP responses, by status class", requests)?;
-        let refusals = self.sources.http.service().pings.refused();
+        let refusals = self.sources.http.service().pings.refusals();
         let refusals = refusals.map(|(reason, count)| ([("reason", reason)], count));
         page.counters("heartbeats_refused", "Heartbeat pings refused, by reason", refusals)
     }
@@ -222,13 +222,13 @@ impl Scrape {
     }
 }
 
-fn store(footprint: &StoreSize, page: &mut MetricsEncoder<'_>) -> fmt::Result {
-    page.gauge("store_size_bytes", "Size of the store on disk", signed(footprint.bytes))?;
-    page.gauge("store_free_bytes", "Free disk space for the store", signed(footprint.free))?;
+fn store(store_size: &StoreSize, page: &mut MetricsEncoder<'_>) -> fmt::Result {
+    page.gauge("store_size_bytes", "Size of the store on disk", signed(store_size.bytes))?;
+    page.gauge("store_free_bytes", "Free disk space for the store", signed(store_size.free))?;
     page.gauge(
         "store_blobs",
         "Store pages in separate files, which are not durable; must be 0",
-        signed(footprint.oversized_pages),
+        signed(store_size.oversized_pages),
     )
 }
 

@@ -108,8 +108,8 @@ pub(super) fn watched_by_day(
         }
         for region in unsealed_regions(since, end) {
             let samples = history.readings(read, (monitor.slot, monitor.id), *region, since, end)?;
-            let counted = samples.iter().filter(|sample| sample.outcome.counts_as_passed().is_some());
-            hours.extend(counted.map(|sample| sample.due.hour()));
+            let judged_samples = samples.iter().filter(|sample| sample.outcome.counts_as_passed().is_some());
+            hours.extend(judged_samples.map(|sample| sample.due.hour()));
         }
         let hours = hours.into_iter().map(|hour| span_of_hour(hour, interval_ms)).collect();
         watched.insert(date, WatchedHours { hours, excluded: history::windows_covering(read, monitor, start..end)? });

@@ -40,13 +40,13 @@ pub(super) struct HistoryStatistics {
     store: Store,
     history: Arc<History>,
     mesh: watch::Receiver<Arc<Mesh>>,
-    judging: VerdictSettings,
+    verdict_settings: VerdictSettings,
     agents: AgentLister,
 }
 
 impl fmt::Debug for HistoryStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HistoryStatistics").field("judging", &self.judging).finish_non_exhaustive()
+        f.debug_struct("HistoryStatistics").field("verdict_settings", &self.verdict_settings).finish_non_exhaustive()
     }
 }
 
@@ -56,10 +56,10 @@ impl HistoryStatistics {
         store: Store,
         history: Arc<History>,
         mesh: watch::Receiver<Arc<Mesh>>,
-        judging: VerdictSettings,
+        verdict_settings: VerdictSettings,
         agents: AgentLister,
     ) -> Self {
-        Self { store, history, mesh, judging, agents }
+        Self { store, history, mesh, verdict_settings, agents }
     }
 }
 
@@ -158,7 +158,7 @@ impl Statistics for HistoryStatistics {
     ) -> BoxFuture<'a, ServiceResult<Vec<DailyOutcomes>>> {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
-        let limits = self.judging.plan_limits;
+        let limits = self.verdict_settings.plan_limits;
         let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let read_one = |monitor: &Monitor| {
@@ -182,7 +182,7 @@ impl Statistics for HistoryStatistics {
         spans: &'a [TimeSpan],
     ) -> BoxFuture<'a, ServiceResult<Vec<SliceOutcomes>>> {
         let (history, monitors, spans) = (Arc::clone(&self.history), monitors.to_vec(), spans.to_vec());
-        let (page, limits) = (page.clone(), self.judging.plan_limits);
+        let (page, limits) = (page.clone(), self.verdict_settings.plan_limits);
         let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let read_one = |monitor: &Monitor| {
@@ -202,7 +202,7 @@ impl Statistics for HistoryStatistics {
     ) -> BoxFuture<'a, ServiceResult<Vec<LatencyChart>>> {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
-        let limits = self.judging.plan_limits;
+        let limits = self.verdict_settings.plan_limits;
         let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let read_one = |monitor: &Monitor| {
@@ -232,7 +232,7 @@ impl Statistics for HistoryStatistics {
     }
 
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {
-        let VerdictSettings { plan_limits: limits, confirmation } = &self.judging;
+        let VerdictSettings { plan_limits: limits, confirmation } = &self.verdict_settings;
         let effective = EffectiveSettings::new(monitor, page, plan, limits, *confirmation);
         confirmation::can_confirm(&effective, &self.mesh.borrow())
     }

@@ -207,9 +207,9 @@ fn newest_usable(store: &Path, key_file: Option<&Path>, warnings: &mut Vec<Strin
     let ReadableKeys { keyring, warning } = ReadableKeys::read(key_file);
     warnings.extend(warning);
     let folder = SnapshotFolder::of(store);
-    let SnapshotSearch { found, skipped } = folder.newest_usable(keyring.as_ref())?;
+    let SnapshotSearch { found: newest, skipped } = folder.newest_usable(keyring.as_ref())?;
     let skipped = skipped.iter().map(|(snapshot, reason)| format!("skipped {}: {reason}", snapshot.path.display()));
-    let Some((snapshot, verified)) = found else {
+    let Some((snapshot, verified)) = newest else {
         let mut problem = format!("no usable snapshot in {}", folder.path().display());
         skipped.for_each(|skipped| problem.push_str(&format!("\n{skipped}")));
         return Err(AppError::Data(problem));

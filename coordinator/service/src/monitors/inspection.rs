@@ -135,9 +135,13 @@ impl MonitorService {
 /// clears the start; then it is the arrival. Of a kind without regions only the one with the newest round.
 fn regions_without(readings: &[Reading], regions: &[RegionInspection], is_regional: bool) -> Vec<(Region, Timestamp)> {
     let has_none = |region| !readings.iter().any(|reading| !is_regional || reading.region == region);
-    let silent = regions.iter().filter(|it| has_none(it.region));
-    let silent = silent.filter_map(|it| Some((it.region, it.newest_started.or(it.newest_arrived)?)));
-    if is_regional { silent.collect() } else { silent.max_by_key(|(_, newest)| *newest).into_iter().collect() }
+    let without_report = regions.iter().filter(|it| has_none(it.region));
+    let without_report = without_report.filter_map(|it| Some((it.region, it.newest_started.or(it.newest_arrived)?)));
+    if is_regional {
+        without_report.collect()
+    } else {
+        without_report.max_by_key(|(_, newest)| *newest).into_iter().collect()
+    }
 }
 
 /// Merges readings with the reports of rounds that were not a plain pass, newest first. Of a round that is reported

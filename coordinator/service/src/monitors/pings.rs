@@ -50,12 +50,12 @@ pub struct PingService {
     context: Arc<ServiceContext>,
     pings: PingIntake,
     /// Number of refused pings: with an unknown token, and above the rate limit.
-    refused: [AtomicU64; 2],
+    refusals: [AtomicU64; 2],
 }
 
 impl PingService {
     pub(crate) fn new(context: &Arc<ServiceContext>, pings: PingIntake) -> Self {
-        Self { context: Arc::clone(context), pings, refused: Default::default() }
+        Self { context: Arc::clone(context), pings, refusals: Default::default() }
     }
 
     /// Finds the heartbeat of a token and counts a ping of the current second. Called before the body is read.
@@ -63,7 +63,7 @@ impl PingService {
     /// # Errors
     /// [`ServiceError::UnknownPing`] for an unknown token, [`ServiceError::TooManyPings`].
     pub fn admit(&self, token: &str) -> ServiceResult<Arc<HeartbeatEntry>> {
-        let [unknown, too_many] = &self.refused;
+        let [unknown, too_many] = &self.refusals;
         let Some(heartbeat) = self.pings.tokens.find(token) else {
             unknown.fetch_add(1, Ordering::Relaxed);
             return Err(ServiceError::UnknownPing);
@@ -76,8 +76,8 @@ impl PingService {
     }
 
     /// Returns the number of pings refused since the start, by reason.
-    pub fn refused(&self) -> [(&'static str, u64); 2] {
-        let [unknown, too_many] = self.refused.each_ref().map(|count| count.load(Ordering::Relaxed));
+    pub fn refusals(&self) -> [(&'static str, u64); 2] {
+        let [unknown, too_many] = self.refusals.each_ref().map(|count| count.load(Ordering::Relaxed));
         [("unknown_token", unknown), ("too_many", too_many)]
     }
 

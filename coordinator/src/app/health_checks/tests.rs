@@ -25,7 +25,7 @@ fn sources(store: &Store, clock: &Clock) -> HealthSources {
 
 fn notices(store: &Store) -> Vec<OperatorAlert> {
     let events = store.reader().events_after(0, 99).unwrap();
-    let notice = |what: &EventKind| match what {
+    let notice = |kind: &EventKind| match kind {
         EventKind::OperatorAlert(notice) => Some(notice.clone()),
         _ => None,
     };

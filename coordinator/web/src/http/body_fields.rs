@@ -125,9 +125,9 @@ impl FieldSpec {
         schema.extend(bounds);
         if is_choice
             && nullable
-            && let Some(Value::Array(words)) = schema.get_mut("enum")
+            && let Some(Value::Array(values_with_null)) = schema.get_mut("enum")
         {
-            words.push(Value::Null);
+            values_with_null.push(Value::Null);
         }
         schema.insert("description".to_owned(), json!(about));
         Value::Object(schema)

@@ -62,7 +62,7 @@ impl SubscriberService {
                 let slice = self.context.store().read(move |store| unconfirmed(store, page, after)).await?;
                 let Some(last) = slice.last else { break };
                 after = Some(last);
-                self.delete_expired(&slice.found).await?;
+                self.delete_expired(&slice.subscribers).await?;
             }
         }
         Ok(())
@@ -159,16 +159,16 @@ impl SubscriberService {
 /// Slice of a page's subscribers.
 struct UnconfirmedSlice {
     /// Unconfirmed subscribers of the slice.
-    found: Vec<VersionedValue<Subscriber>>,
+    subscribers: Vec<VersionedValue<Subscriber>>,
     /// The last one read; `None` at the end.
     last: Option<SubscriberId>,
 }
 
 fn unconfirmed(store: &dyn StoreRead, page: PageId, after: Option<SubscriberId>) -> storage::Result<UnconfirmedSlice> {
-    let mut found = store.subscribers_of(page, after, AT_ONCE)?;
-    let last = found.last().map(|it| it.value.id);
-    found.retain(|it| it.value.confirmed_at.is_none());
-    Ok(UnconfirmedSlice { found, last })
+    let mut subscribers = store.subscribers_of(page, after, AT_ONCE)?;
+    let last = subscribers.last().map(|it| it.value.id);
+    subscribers.retain(|it| it.value.confirmed_at.is_none());
+    Ok(UnconfirmedSlice { subscribers, last })
 }
 
 /// Returns true if a challenge was accepted and answered with its value.

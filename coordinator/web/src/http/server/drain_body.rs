@@ -20,7 +20,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// A body that hands back its unread rest when dropped.
 struct RecoverableBody {
     body: Option<RequestBody>,
-    back: Option<oneshot::Sender<RequestBody>>,
+    return_body: Option<oneshot::Sender<RequestBody>>,
 }
 
 /// The unread rest of a body.
@@ -29,7 +29,7 @@ pub(in crate::http) struct UnreadBody(oneshot::Receiver<RequestBody>);
 /// Splits a body into one to read and a handle to its unread rest.
 pub(in crate::http) fn recoverable(body: RequestBody) -> (RequestBody, UnreadBody) {
     let (return_body, rest) = oneshot::channel();
-    (RecoverableBody { body: Some(body), back: Some(return_body) }.boxed(), UnreadBody(rest))
+    (RecoverableBody { body: Some(body), return_body: Some(return_body) }.boxed(), UnreadBody(rest))
 }
 
 impl Stream for RecoverableBody {
@@ -47,7 +47,7 @@ impl Stream for RecoverableBody {
 
 impl Drop for RecoverableBody {
     fn drop(&mut self) {
-        if let (Some(body), Some(return_body)) = (self.body.take(), self.back.take()) {
+        if let (Some(body), Some(return_body)) = (self.body.take(), self.return_body.take()) {
             // Fails if the handle was dropped; the rest then stays unread.
             let _: Result<(), RequestBody> = return_body.send(body);
         }

@@ -218,9 +218,9 @@ async fn imported_incidents_keep_their_times_and_displace_no_open_one() {
     assert!(expected.iter().all(|expected| entry.contains(expected)), "{expected:?}: {entry}");
     let incidents = client.fetch("/p/shop/api/v2/incidents.json").await.body["incidents"].take();
     let incidents = incidents.as_array().unwrap();
-    let named = |name: &str| incidents.iter().find(|it| it["name"] == name).unwrap();
-    assert_eq!((incidents.len(), &named("Going on")["status"]), (50, &json!("investigating")));
-    let second = named("Import 2");
+    let component = |name: &str| incidents.iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!((incidents.len(), &component("Going on")["status"]), (50, &json!("investigating")));
+    let second = component("Import 2");
     assert_eq!(
         (&second["created_at"], &second["updated_at"], &second["incident_updates"][0]["created_at"]),
         (&json!(at(0).to_string()), &json!(at(1).to_string()), &json!(at(1).to_string()))

@@ -92,7 +92,7 @@ impl ConformanceFixture {
                     rejected_values.push(json!("none-such"));
                 } else if let Some(max) = rules.length("maxLength") {
                     rejected_values.extend(self.text_of_length(operation, field, max + 1).map(Value::from));
-                    let short = rules.length("minLength").and_then(|least| least.checked_sub(1));
+                    let short = rules.length("minLength").and_then(|min| min.checked_sub(1));
                     rejected_values.extend(short.map(|length| json!("a".repeat(length))));
                 }
                 rejected_values
@@ -100,16 +100,16 @@ impl ConformanceFixture {
             "array" => {
                 let mut rejected_values = vec![json!({}), json!("x"), json!([5]), json!([["x"]])];
                 rejected_values.extend(rules.length("maxItems").map(|max| self.list(field, rules, max + 1)));
-                rejected_values.extend(rules.length("minItems").map(|least| self.list(field, rules, least - 1)));
+                rejected_values.extend(rules.length("minItems").map(|min| self.list(field, rules, min - 1)));
                 rejected_values.extend(rules.0["items"].get("enum").map(|_| json!(["none-such"])));
                 rejected_values
             }
             "object" => {
                 let mut rejected_values = vec![json!([]), json!("x"), json!({ "asia": true }), json!({ "asia": null })];
                 if let Some(max) = rules.0["additionalProperties"]["maximum"].as_i64() {
-                    let least = rules.0["additionalProperties"]["minimum"].as_i64().unwrap();
-                    rejected_values.extend([least - 1, max + 1].map(|ms| json!({ "asia": ms })));
-                    rejected_values.push(json!({ "none-such": least }));
+                    let min = rules.0["additionalProperties"]["minimum"].as_i64().unwrap();
+                    rejected_values.extend([min - 1, max + 1].map(|ms| json!({ "asia": ms })));
+                    rejected_values.push(json!({ "none-such": min }));
                 }
                 rejected_values.extend(rules.length("maxProperties").map(|max| headers(max + 1)));
                 rejected_values
