@@ -150,7 +150,12 @@ fn log_alert(notice: &OperatorAlert) {
     let problem = &notice.problem;
     if matches!(problem, OperatorProblem::UnfitHost { .. }) {
         // The log has the fault itself already, from the same target.
-        tracing::info!(target: FITNESS_LOG_TARGET, matter = ?problem, ended = notice.has_ended, "operator alert recorded");
+        tracing::info!(
+            target: FITNESS_LOG_TARGET,
+            matter = ?problem,
+            ended = notice.has_ended,
+            "operator alert recorded"
+        );
     } else if notice.has_ended {
         tracing::info!(matter = ?problem, "operator alert ended");
     } else {

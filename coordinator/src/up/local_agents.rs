@@ -179,7 +179,7 @@ async fn join(folder: &Path, mesh: &str, members: &MemberStore, local: &LocalAge
     Ok(config)
 }
 
-/// Frees the name of an agent whose identity was lost: it has joined or was invited, and its folder is gone.
+/// Frees the name of an agent whose identity was lost: it has joined or was invited, and its folder is missing.
 async fn remove_lost_agent(members: &MemberStore, name: &str) -> Result<(), MemberError> {
     let key = name_key(name);
     for agent in members.agents().await?.iter().filter(|agent| name_key(&agent.name) == key) {

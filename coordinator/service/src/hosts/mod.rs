@@ -54,7 +54,7 @@ pub enum HostOwner {
     Unknown,
 }
 
-/// Knows which hostnames are served here, whose they are, and the addresses of pages under them. It changes nothing.
+/// Read-only directory of the hostnames served here: the page of each, and the URLs of pages.
 #[derive(Debug)]
 pub struct HostService {
     context: Arc<ServiceContext>,

@@ -121,7 +121,12 @@ impl IncidentService {
                     Err(error) => return Err(error),
                 }
             }
-            tracing::info!(%account, dropped, most = limit, "deleted the oldest closed incidents: account over its limit");
+            tracing::info!(
+                %account,
+                dropped,
+                most = limit,
+                "deleted the oldest closed incidents: account over its limit"
+            );
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct MonitorInspection {
     pub mesh: Mesh,
     /// Next round at each agent that runs its checks, earliest first.
     pub next_rounds: Vec<NextRound>,
-    /// Newest finished rounds, newest first. Of each region at least the newest that is still stored: as a reading,
+    /// Newest finished rounds, newest first. Each region has at least its newest stored one: as a reading,
     /// as a report among the newest events, or as evidence of the machine. A region without rounds since an edit of the
     /// target has at least the newest conclusive one.
     pub rounds: Vec<RecentRound>,
@@ -132,7 +132,7 @@ impl MonitorService {
 }
 
 /// Regions that had rounds, but none among `readings`, with the start of their newest round. An edit of the target
-/// clears the start; then it is the arrival. Of a kind without regions only the one with the newest round.
+/// clears the start; then it is the arrival. For a kind without regions only the one with the newest round.
 fn regions_without(readings: &[Reading], regions: &[RegionInspection], is_regional: bool) -> Vec<(Region, Timestamp)> {
     let has_none = |region| !readings.iter().any(|reading| !is_regional || reading.region == region);
     let without_report = regions.iter().filter(|it| has_none(it.region));
@@ -144,8 +144,8 @@ fn regions_without(readings: &[Reading], regions: &[RegionInspection], is_region
     }
 }
 
-/// Merges readings with the reports of rounds that were not a plain pass, newest first. Of a round that is reported
-/// twice, the first report is used. Of each region at least the newest round among both is returned.
+/// Merges readings with the reports of rounds that were not a plain pass, newest first. If a round is reported
+/// twice, the first report is used. Each region has at least its newest round among both.
 fn recent_rounds(
     readings: Vec<Reading>,
     reports: impl Iterator<Item = RoundReport>,

@@ -167,7 +167,7 @@ impl PageAccessService {
     }
 }
 
-/// Serializes a page's protection to bytes that change with each change of it. The revision alone would do; the
+/// Serializes a page's protection to bytes that change with each change of it. The revision alone would suffice; the
 /// settings are included because a restored store repeats revision numbers.
 fn protection_bytes(page: &Page) -> Vec<u8> {
     let mut bytes = page.access_revision.to_be_bytes().to_vec();

@@ -59,7 +59,7 @@ impl DestinationService {
     /// Confirms that a mailbox's reader wants the alerts. Idempotent.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] as for [`Self::linked`].
+    /// [`ServiceError::NotFound`] as for [`Self::linked_destination`].
     pub async fn confirm(&self, link: &str) -> ServiceResult<LinkedDestination> {
         let id = self.destination_by_link(link)?.value.id;
         let confirmed = self.context.commit_change(id.to_u128(), || async move {

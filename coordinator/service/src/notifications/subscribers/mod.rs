@@ -234,7 +234,7 @@ impl SubscriberService {
         Ok(confirmed)
     }
 
-    /// Deletes a subscriber, whatever has become of its page's protection and slug. An outdated link is not an error.
+    /// Deletes a subscriber, even if its page's protection or slug has changed. An outdated link is not an error.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a malformed link.

@@ -23,8 +23,8 @@ const MAX_TYPO_DISTANCE: usize = 2;
 const SHORT_NAME: usize = 4;
 /// Two fields that are merged: if the second is sent, the first counts even if it is unchanged.
 const MERGED_FIELDS: (&str, &str) = ("monitors", "monitorIds");
-/// A field, and the field that gives the cause of its value. The first is an echo only if the second comes back
-/// with it.
+/// A field, and the field with the cause of its value. The first counts as unchanged only if the body has the second
+/// unchanged too.
 const ECHO_AND_CAUSE: (&str, &str) = ("paused", "pausedBy");
 /// The value of a missing member.
 static NULL: Value = Value::Null;
@@ -80,8 +80,8 @@ pub(super) fn read_new<T>(
     (edit, warnings)
 }
 
-/// Reads the body of a change to a resource with that document; none if it is gone. Fields that only come back
-/// unchanged are removed from the body.
+/// Reads the body of a change to a resource with that document; none if the resource was deleted. Fields that equal the
+/// document are removed from the body.
 pub(super) fn read_change<T>(
     object: &mut JsonObject,
     current: Option<&Value>,

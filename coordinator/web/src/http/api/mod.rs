@@ -38,7 +38,7 @@ fn idempotency_key(
 }
 
 /// Reads the body and the idempotency key of a request that changes a resource. An unreachable resource is reported
-/// before an error in the body. A repeated request is replayed even if the resource is gone by now.
+/// before an error in the body. A repeated request is replayed even if the resource was deleted since.
 async fn read_object(
     context: &HttpContext,
     call: &mut RoutedRequest<Caller>,

@@ -50,7 +50,7 @@ where
     };
     let mut stopping = client.context.shutdown_signal();
     let is_stopping = stopping.clone();
-    // An error means that the sender is gone, which is a shutdown too.
+    // An error means that the sender was dropped, which is a shutdown too.
     let mut stop = pin!(async move { drop(stopping.wait_for(|stop| *stop).await) });
     let mut silence = pin!(sleep(limits.header_timeout));
     let mut last_response = Instant::now();

@@ -123,7 +123,7 @@ where
         .serve_connection(io, service);
     tokio::pin!(connection);
     let stop = async move {
-        // An error means that the sender is gone, which is a shutdown too.
+        // An error means that the sender was dropped, which is a shutdown too.
         let _ = stopping.wait_for(|stop| *stop).await;
     };
     tokio::pin!(stop);

@@ -81,7 +81,7 @@ enum Eviction {
 }
 
 impl IdleConnections {
-    /// Creates an empty set. No connection is evicted before it has been idle for `fresh`.
+    /// Creates an empty set. No connection is evicted before it has been idle for `grace_period`.
     pub(super) fn new(grace_period: Duration) -> Self {
         Self(Arc::new(IdleState {
             min_idle: grace_period,
@@ -296,7 +296,7 @@ mod tests {
         drop(busy.begin_request());
         busy.mark_sent();
         drop(sending.begin_request());
-        // It was used later than the others and is idle for less time than the fresh one.
+        // It was used later than the others and is idle for less time than the unused one.
         drop(used.begin_request());
         used.mark_sent();
         for connection in [&unused, &used] {

@@ -14,8 +14,8 @@ const LISTEN_BACKLOG: i32 = 4096;
 /// Socket send buffer, in bytes (Linux doubles it, see socket(7)). The default grows up to 4 MiB, for each of thousands
 /// of connections.
 const SEND_BUFFER_BYTES: usize = 128 << 10;
-/// Unsent bytes in that buffer (`TCP_NOTSENT_LOWAT`), which is all that a reader that reads nothing costs. Those
-/// who keep up may have the whole buffer in flight.
+/// Unsent bytes in that buffer (`TCP_NOTSENT_LOWAT`): the memory that a client uses if it reads nothing. A client that
+/// keeps up may have the whole buffer in flight.
 const NOTSENT_LOWAT_BYTES: u32 = 16 << 10;
 
 /// Binds a listener with a long backlog: a connection that finds the backlog full is dropped silently, and the client

@@ -35,10 +35,10 @@ use requests::{Conversation, PAGES, conversations};
 const CASES: u32 = 1000;
 /// Capacity of a pipe: more than all responses of a conversation.
 const PIPE_BYTES: usize = 4 << 20;
-/// Time after which a side has answered all that it will; the clock is paused.
+/// Time within which a side has sent all its responses; the clock is paused.
 const QUIET: Duration = Duration::from_millis(1);
-/// Moments at which a connection is looked at after the last piece: shortly before and after the header timeout, and
-/// after twice its time.
+/// Waits after the last chunk, in milliseconds; the connection is read after each. They end shortly before and after
+/// the header timeout, and after twice its time.
 const SILENCE: [u64; 3] = [9_000, 3_000, 12_000];
 /// Bytes of a date with its line ending.
 const DATE_BYTES: usize = 31;
@@ -194,7 +194,7 @@ fn difference(fast: &[Step], regular: &[Step]) -> Option<String> {
     ))
 }
 
-/// Takes what has arrived; of dates only the name of their header is left.
+/// Reads the bytes received so far, without the values of date headers.
 fn read_step(stream: &mut DuplexStream) -> Step {
     let mut bytes = Vec::new();
     let has_ended = loop {
