@@ -152,7 +152,7 @@ async fn start_parts(
 
     let base_url = context.config.http.base_url.clone().unwrap_or_else(|| bound.base_url());
     let settings = settings::service_settings(&context.config, base_url.clone(), &secret);
-    let figures = statistics::HistoryStatistics::new(
+    let statistics = statistics::HistoryStatistics::new(
         store.clone(),
         Arc::clone(&history),
         pipeline.mesh.mesh(),
@@ -165,7 +165,7 @@ async fn start_parts(
         clock: context.clock.clone(),
         queries,
         pings,
-        statistics: Arc::new(figures),
+        statistics: Arc::new(statistics),
         txt_lookup: settings::txt_resolver(&context.config)?,
         certificate_problems: bound.certificate_problems(),
         settings: settings.clone(),

@@ -27,8 +27,8 @@ pub fn usage(usage_error: &clap::Error) -> u8 {
     let printed = usage_error.print().and_then(|()| io::stdout().flush());
     match ignore_broken_pipe(printed) {
         Ok(()) => u8::try_from(usage_error.exit_code()).unwrap_or(2),
-        Err(written) => {
-            error(&format!("standard output can't be written: {written}"));
+        Err(cause) => {
+            error(&format!("standard output can't be written: {cause}"));
             1
         }
     }
@@ -44,7 +44,7 @@ pub fn program_path() -> String {
 /// Quotes a path for a shell.
 pub fn shell_quoted(path: &Path) -> String {
     let text = path.display().to_string();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%,=".contains(letter);
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%,=".contains(character);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
@@ -72,8 +72,8 @@ pub fn table(titles: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     line(&render_table(titles, rows))
 }
 
-fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
-    match written {
+fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
+    match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
@@ -88,21 +88,21 @@ pub fn render_table(titles: &[&str], rows: &[Vec<String>]) -> String {
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..titles.len()).map(width).collect();
-    let drawn = lines.iter().map(|line| {
+    let lines_text = lines.iter().map(|line| {
         let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     });
-    drawn.collect::<Vec<_>>().join("\n")
+    lines_text.collect::<Vec<_>>().join("\n")
 }
 
 /// Turns a field name into a heading: `createdAt` to `CREATED AT`.
 fn heading(name: &str) -> String {
     let mut heading = String::with_capacity(name.len() + 2);
-    for letter in name.chars() {
-        if letter.is_uppercase() {
+    for character in name.chars() {
+        if character.is_uppercase() {
             heading.push(' ');
         }
-        heading.extend(letter.to_uppercase());
+        heading.extend(character.to_uppercase());
     }
     heading
 }
@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_quoted_where_a_shell_would_take_it_apart() {
+    fn a_path_is_quoted_where_a_shell_would_split_it() {
         assert_eq!(shell_quoted(Path::new("target/release/parallax")), "target/release/parallax");
         assert_eq!(shell_quoted(Path::new("/my data/it's")), r"'/my data/it'\''s'");
     }
 
     #[test]
-    fn only_a_reader_that_is_gone_is_no_fault() {
+    fn only_a_broken_pipe_is_no_error() {
         assert!(ignore_broken_pipe(Err(io::ErrorKind::BrokenPipe.into())).is_ok());
         assert!(ignore_broken_pipe(Err(io::ErrorKind::StorageFull.into())).is_err());
     }

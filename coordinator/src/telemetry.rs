@@ -74,10 +74,10 @@ mod tests {
     /// The messages that pass the filter.
     fn passed(text: &str) -> Vec<&'static str> {
         let lines = Lines::default();
-        let written = lines.clone();
+        let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(filter(text).unwrap())
-            .with_writer(move || written.clone())
+            .with_writer(move || writer.clone())
             .finish();
         tracing::subscriber::with_default(subscriber, || {
             tracing::warn!(target: "h2::proto::streams::streams", "reset");
@@ -85,12 +85,12 @@ mod tests {
             tracing::info!(target: "parallax_mesh::session", "begun");
             tracing::debug!(target: "parallax_mesh::session", "detail");
         });
-        let told = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-        ["reset", "broken", "begun", "detail"].into_iter().filter(|word| told.contains(word)).collect()
+        let output = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        ["reset", "broken", "begun", "detail"].into_iter().filter(|word| output.contains(word)).collect()
     }
 
     #[test]
-    fn a_client_that_resets_streams_writes_no_lines_unless_they_are_asked_for() {
+    fn reset_streams_are_logged_only_on_request() {
         assert_eq!(passed("info"), ["broken", "begun"]);
         for filter in ["warn,parallax=debug", "warn,parallax_mesh=debug"] {
             assert_eq!(passed(filter), ["broken", "begun", "detail"], "{filter}");

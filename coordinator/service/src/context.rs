@@ -37,13 +37,13 @@ pub struct ServiceSettings {
     pub access_token_key: AccessTokenKey,
 }
 
-/// Shared by all services. Each service keeps its own state beside it.
+/// Shared by all services. Each service keeps its own state in addition.
 #[derive(Debug)]
 pub(super) struct ServiceContext {
     store: Store,
     clock: Clock,
     settings: ServiceSettings,
-    /// Leads to the driver, which has the monitors' current states.
+    /// Channel to the driver, which has the monitors' current states.
     pub(super) queries: MachineQuerySender,
     pub(super) statistics: Arc<dyn Statistics>,
     /// The number of the last event of an edit.
@@ -104,21 +104,21 @@ impl ServiceContext {
         &self,
         pace: &Mutex<FixedWindowLimit<K>>,
         times: u32,
-        thing: &K,
+        key: &K,
     ) -> std::result::Result<(), RateExceeded> {
-        pace.lock().unwrap_or_else(PoisonError::into_inner).admit(times, thing, self.now())
+        pace.lock().unwrap_or_else(PoisonError::into_inner).admit(times, key, self.now())
     }
 
-    /// Commits the batch that `decide` makes of the current state, under the lock of the `thing` with that id; after
+    /// Commits the batch that `decide` makes of the current state, under the lock with the id `lock_id`; after
     /// a conflict it decides again. Without a batch nothing is written.
-    pub(super) async fn commit_change<T, F, D>(&self, thing: u128, mut decide: D) -> ServiceResult<T>
+    pub(super) async fn commit_change<T, F, D>(&self, lock_id: u128, mut decide: D) -> ServiceResult<T>
     where
         D: FnMut() -> F,
         F: Future<Output = ServiceResult<(T, Option<Batch>)>>,
     {
-        let turn = self.change_locks.get(usize::try_from(thing % CHANGE_LOCKS as u128).unwrap_or(0));
-        let _turn = match turn {
-            Some(turn) => Some(turn.lock().await),
+        let lock = self.change_locks.get(usize::try_from(lock_id % CHANGE_LOCKS as u128).unwrap_or(0));
+        let _turn = match lock {
+            Some(lock) => Some(lock.lock().await),
             None => None,
         };
         for _ in 1..TRIES {

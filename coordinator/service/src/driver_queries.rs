@@ -17,15 +17,18 @@ impl ServiceContext {
     /// Returns one view for each monitor, in the same order; unknown for monitors that the driver does not know
     /// (yet), and for all of them if it does not answer in time.
     pub(super) async fn monitor_views(&self, monitors: Vec<MonitorId>) -> Vec<MachineView> {
-        let wanted = monitors.len();
-        if wanted == 0 {
+        let count = monitors.len();
+        if count == 0 {
             return Vec::new();
         }
         let mut views = self.query_driver(monitors, 0).await.unwrap_or_else(|| {
-            tracing::warn!(wanted, "the driver did not report monitor states in time: they are shown as unknown");
+            tracing::warn!(
+                wanted = count,
+                "the driver did not report monitor states in time: they are shown as unknown"
+            );
             Vec::new()
         });
-        views.resize_with(wanted, || None);
+        views.resize_with(count, || None);
         views.into_iter().map(Option::unwrap_or_default).collect()
     }
 
@@ -38,12 +41,12 @@ impl ServiceContext {
     }
 
     async fn query_driver(&self, monitors: Vec<MonitorId>, after: u64) -> Option<Vec<Option<MachineView>>> {
-        let (answer, answered) = oneshot::channel();
-        let asking = async {
+        let (answer, reply) = oneshot::channel();
+        let exchange = async {
             let query = MachineQuery { monitors, after_event: after, reply: answer };
             self.queries.send(query.into()).await.ok()?;
-            answered.await.ok()
+            reply.await.ok()
         };
-        timeout(TIMEOUT, asking).await.ok().flatten()
+        timeout(TIMEOUT, exchange).await.ok().flatten()
     }
 }

@@ -100,28 +100,28 @@ impl IdempotencyKey {
 
 impl<'a, T> IdempotentRequest<'a, T> {
     /// A request with that identity (without one it is executed each time), whose answer is written by `answer`.
-    pub fn new(ticket: Option<IdempotencyKey>, answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync)) -> Self {
-        Self { key: ticket, answer }
+    pub fn new(key: Option<IdempotencyKey>, answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync)) -> Self {
+        Self { key, answer }
     }
 }
 
 /// Returns the bytes to store: the answer, or the object's id if the answer is too long.
-fn stored_answer<T: Rereadable>(once: &IdempotentRequest<'_, T>, done: &T) -> Vec<u8> {
-    let answer = (once.answer)(done);
-    match done.id().filter(|_| answer.len() > MAX_ANSWER) {
+fn stored_answer<T: Rereadable>(once: &IdempotentRequest<'_, T>, outcome: &T) -> Vec<u8> {
+    let answer = (once.answer)(outcome);
+    match outcome.id().filter(|_| answer.len() > MAX_ANSWER) {
         Some(id) => [&[LONG_ANSWER][..], &id.to_be_bytes()].concat(),
         None => answer,
     }
 }
 
 /// Returns the id stored in place of a long answer.
-fn long_answer_id(kept: &[u8]) -> Option<u128> {
-    let (first, id) = kept.split_first()?;
+fn long_answer_id(stored: &[u8]) -> Option<u128> {
+    let (first, id) = stored.split_first()?;
     Some(u128::from_be_bytes(id.try_into().ok()?)).filter(|_| *first == LONG_ANSWER)
 }
 
 impl ServiceContext {
-    /// Makes a change on a page, once, under the lock of the `thing` with that id.
+    /// Makes a change on a page, once, under the lock with the id `lock_id`.
     ///
     /// Errors are checked in this order: a key without write access, a page that it can't access, an idempotency key
     /// used for another request; then those of `make`, which returns the answer and the batch. A request that was
@@ -131,7 +131,7 @@ impl ServiceContext {
         &self,
         caller: &Caller,
         page: PageId,
-        thing: u128,
+        lock_id: u128,
         once: &IdempotentRequest<'_, T>,
         make: M,
     ) -> ServiceResult<RequestOutcome<T>>
@@ -142,31 +142,31 @@ impl ServiceContext {
     {
         caller.require_write()?;
         let make = &make;
-        self.commit_change(thing, || async move {
+        self.commit_change(lock_id, || async move {
             let page = self.page(caller, page)?;
             if let Some(answer) = self.replayed_answer(once)? {
-                let done = match long_answer_id(&answer) {
+                let outcome = match long_answer_id(&answer) {
                     Some(id) => RequestOutcome::Reread(T::reread(self, page.id, id).await?),
                     None => RequestOutcome::Replayed(answer),
                 };
-                return Ok((done, None));
+                return Ok((outcome, None));
             }
-            let (made, mut batch) = make(page).await?;
-            self.store_answer(once, &made, &mut batch)?;
-            Ok((RequestOutcome::Fresh(made), (!batch.is_empty()).then_some(batch)))
+            let (created, mut batch) = make(page).await?;
+            self.store_answer(once, &created, &mut batch)?;
+            Ok((RequestOutcome::Fresh(created), (!batch.is_empty()).then_some(batch)))
         })
         .await
     }
 
     /// Replaces the stored answer of a request executed now with one that is known only after its change took effect.
     /// If that fails, the first answer remains, which was committed with the change.
-    pub(super) async fn replace_answer<T: Rereadable>(&self, once: &IdempotentRequest<'_, T>, done: &T) {
-        let Some(ticket) = &once.key else { return };
-        let Ok(Some(found)) = self.store().reader().stored_response(&ticket.name) else { return };
-        let remembered = StoredResponse { response: stored_answer(once, done), ..found.value };
+    pub(super) async fn replace_answer<T: Rereadable>(&self, once: &IdempotentRequest<'_, T>, outcome: &T) {
+        let Some(key) = &once.key else { return };
+        let Ok(Some(stored)) = self.store().reader().stored_response(&key.name) else { return };
+        let remembered = StoredResponse { response: stored_answer(once, outcome), ..stored.value };
         let mut batch = Batch::new();
-        batch.expect(Expect::StoredResponse(ticket.name.clone(), Presence::At(found.revision)));
-        batch.write(Op::PutStoredResponse(ticket.name.clone(), remembered));
+        batch.expect(Expect::StoredResponse(key.name.clone(), Presence::At(stored.revision)));
+        batch.write(Op::PutStoredResponse(key.name.clone(), remembered));
         if let Err(error) = self.store().commit(batch).await {
             tracing::debug!(%error, "the answer after a change was not stored for repetitions");
         }
@@ -174,57 +174,57 @@ impl ServiceContext {
 
     /// Returns the stored answer if the request was executed before.
     pub(super) fn replayed_answer<T>(&self, once: &IdempotentRequest<'_, T>) -> ServiceResult<Option<Vec<u8>>> {
-        once.key.as_ref().map_or(Ok(None), |ticket| self.answer_for_key(ticket))
+        once.key.as_ref().map_or(Ok(None), |key| self.answer_for_key(key))
     }
 
     /// Returns true if that request was executed before and will be replayed.
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
-    pub(super) fn is_replay(&self, ticket: &IdempotencyKey) -> ServiceResult<bool> {
-        match self.answer_for_key(ticket) {
+    pub(super) fn is_replay(&self, key: &IdempotencyKey) -> ServiceResult<bool> {
+        match self.answer_for_key(key) {
             Ok(answer) => Ok(answer.is_some()),
             Err(ServiceError::IdempotencyKeyReused) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    fn answer_for_key(&self, ticket: &IdempotencyKey) -> ServiceResult<Option<Vec<u8>>> {
-        let found = self.store().reader().stored_response(&ticket.name)?;
-        match found.filter(|found| found.value.expires_at > self.now()) {
+    fn answer_for_key(&self, key: &IdempotencyKey) -> ServiceResult<Option<Vec<u8>>> {
+        let stored = self.store().reader().stored_response(&key.name)?;
+        match stored.filter(|stored| stored.value.expires_at > self.now()) {
             None => Ok(None),
-            Some(found) if found.value.fingerprint == self.stored_fingerprint(ticket) => Ok(Some(found.value.response)),
+            Some(stored) if stored.value.fingerprint == self.stored_fingerprint(key) => Ok(Some(stored.value.response)),
             Some(_) => Err(ServiceError::IdempotencyKeyReused),
         }
     }
 
     /// Computes the stored fingerprint of a request: an HMAC, since the body may contain a password.
-    fn stored_fingerprint(&self, ticket: &IdempotencyKey) -> [u8; 32] {
-        self.mac_prefix(&[b"once", &ticket.fingerprint])
+    fn stored_fingerprint(&self, key: &IdempotencyKey) -> [u8; 32] {
+        self.mac_prefix(&[b"once", &key.fingerprint])
     }
 
     /// Adds the request's answer to the batch; of two sent at once only one is executed.
     pub(super) fn store_answer<T: Rereadable>(
         &self,
         once: &IdempotentRequest<'_, T>,
-        done: &T,
+        outcome: &T,
         batch: &mut Batch,
     ) -> ServiceResult<()> {
-        let Some(ticket) = &once.key else { return Ok(()) };
+        let Some(key) = &once.key else { return Ok(()) };
         let now = self.now();
-        let is = match self.store().reader().stored_response(&ticket.name)? {
+        let presence = match self.store().reader().stored_response(&key.name)? {
             // An expired record is overwritten.
-            Some(found) if found.value.expires_at <= now => Presence::At(found.revision),
+            Some(stored) if stored.value.expires_at <= now => Presence::At(stored.revision),
             // Executed by a concurrent repetition since this one checked: it must not be executed twice.
             Some(_) | None => Presence::Absent,
         };
         let remembered = StoredResponse {
-            fingerprint: self.stored_fingerprint(ticket),
-            response: stored_answer(once, done),
+            fingerprint: self.stored_fingerprint(key),
+            response: stored_answer(once, outcome),
             expires_at: now + DAY,
         };
-        batch.expect(Expect::StoredResponse(ticket.name.clone(), is));
-        batch.write(Op::DeleteExpiredResponses(now)).write(Op::PutStoredResponse(ticket.name.clone(), remembered));
+        batch.expect(Expect::StoredResponse(key.name.clone(), presence));
+        batch.write(Op::DeleteExpiredResponses(now)).write(Op::PutStoredResponse(key.name.clone(), remembered));
         Ok(())
     }
 }
@@ -237,12 +237,12 @@ mod tests {
     use crate::test_world::world;
 
     #[tokio::test]
-    async fn what_another_sending_did_since_this_one_looked_is_not_done_twice() {
+    async fn a_concurrent_repetition_is_not_executed_twice() {
         let world = world().await;
         let service = &world.service;
-        let ticket = IdempotencyKey::new(KeyId::new(service.now(), [1; 10]), "once", &[b"POST"]);
+        let key = IdempotencyKey::new(KeyId::new(service.now(), [1; 10]), "once", &[b"POST"]);
         let answer = |(): &()| b"first".to_vec();
-        let once = IdempotentRequest::new(Some(ticket), &answer);
+        let once = IdempotentRequest::new(Some(key), &answer);
         assert_eq!(service.context.replayed_answer(&once), Ok(None));
         let batch = || {
             let mut batch = Batch::new();

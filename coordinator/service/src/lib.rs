@@ -105,9 +105,9 @@ pub struct ServiceParts {
     pub store: Store,
     /// The clock.
     pub clock: Clock,
-    /// Leads to the driver, which has the monitors' current states.
+    /// Channel to the driver, which has the monitors' current states.
     pub queries: MachineQuerySender,
-    /// Leads to the driver, which processes pings and checks on request.
+    /// Channel to the driver, which processes pings and checks on request.
     pub pings: PingIntake,
     /// Figures from the history, and the state of the mesh.
     pub statistics: Arc<dyn Statistics>,
@@ -277,11 +277,11 @@ pub enum ServiceError {
     /// The account sent too many confirmation requests within an hour.
     #[error(
         "an account can send {limit} confirmation requests an hour ({}); try again in {seconds} seconds",
-        asker.description()
+        origin.description()
     )]
     AccountConfirmationLimit {
         /// Cause of the requests: visitors or the owner.
-        asker: ConfirmationOrigin,
+        origin: ConfirmationOrigin,
         /// The current limit.
         limit: u32,
         /// Seconds until the hour is over.
@@ -297,10 +297,10 @@ pub enum ServiceError {
         seconds: u32,
     },
     /// Subscribers were notified too often within an hour.
-    #[error("{whose} can be notified {limit} times an hour; try again in {seconds} seconds, or set notify to false")]
+    #[error("{scope} can be notified {limit} times an hour; try again in {seconds} seconds, or set notify to false")]
     NotificationLimit {
         /// Subscribers of a page, or of an account.
-        whose: &'static str,
+        scope: &'static str,
         /// The limit.
         limit: u32,
         /// Seconds until the hour is over.

@@ -75,8 +75,8 @@ impl ServiceContext {
         Event { at: self.now(), page: Some(page), monitor: Some(monitor), kind: EventKind::MonitorEdited(edited) }
     }
 
-    pub(super) fn incident_event(&self, page: PageId, told: IncidentEvent) -> Event {
-        Event { at: self.now(), page: Some(page), monitor: None, kind: EventKind::Incident(told) }
+    pub(super) fn incident_event(&self, page: PageId, change: IncidentEvent) -> Event {
+        Event { at: self.now(), page: Some(page), monitor: None, kind: EventKind::Incident(change) }
     }
 
     /// Returns the public URL of the page.

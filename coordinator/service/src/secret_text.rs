@@ -34,7 +34,7 @@ impl ApiKeyText {
 
     /// Explains why a text is not a valid key, from the text alone.
     pub fn explain(text: &str) -> String {
-        let whole = PREFIX.len() + SECRET + CHECKSUM;
+        let length = PREFIX.len() + SECRET + CHECKSUM;
         let characters = text.chars().count();
         if !text.starts_with(PREFIX) {
             let quoted = text.trim_matches(['"', '\'', '<', '>', '`']);
@@ -44,11 +44,11 @@ impl ApiKeyText {
                 format!("this is not an API key: keys begin with {PREFIX}")
             };
         }
-        if characters < whole {
-            return format!("the key is cut off: it has {whole} characters, and {characters} were sent");
+        if characters < length {
+            return format!("the key is cut off: it has {length} characters, and {characters} were sent");
         }
-        if characters > whole {
-            return format!("the key is too long: it has {whole} characters, and {characters} were sent");
+        if characters > length {
+            return format!("the key is too long: it has {length} characters, and {characters} were sent");
         }
         match Self::parse(text) {
             None => "the key is mistyped: its checksum does not match".to_owned(),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_reads_back_and_a_slip_is_noticed() {
+    fn a_key_parses_and_a_typo_fails_its_checksum() {
         let key = ApiKeyText::new([7; 32]);
         assert_eq!(key.reveal().len(), 53);
         assert_eq!(ApiKeyText::parse(key.reveal()), Some(key.clone()));
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_key_is_named() {
+    fn the_fault_of_an_invalid_key_is_explained() {
         let key = ApiKeyText::new([7; 32]);
         let key = key.reveal();
         let mut slip = key.to_owned();
         slip.replace_range(9..10, if key.as_bytes()[9] == b'a' { "b" } else { "a" });
-        for (text, words) in [
+        for (text, expected) in [
             (&key[..52], "cut off: it has 53 characters, and 52 were sent"),
             ("plx_", "cut off: it has 53 characters, and 4 were sent"),
             (&format!("{key}x"), "too long: it has 53 characters, and 54 were sent"),
@@ -138,8 +138,8 @@ mod tests {
             (&slip, "mistyped: its checksum does not match"),
             (key, "is unknown: it was revoked"),
         ] {
-            let told = ApiKeyText::explain(text);
-            assert!(told.contains(words), "{text}: {told}");
+            let explanation = ApiKeyText::explain(text);
+            assert!(explanation.contains(expected), "{text}: {explanation}");
         }
     }
 

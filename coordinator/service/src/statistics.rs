@@ -139,7 +139,7 @@ pub trait Statistics: Send + Sync + fmt::Debug {
         &'a self,
         page: &'a Page,
         monitors: &'a [Monitor],
-        stretch: ChartRange,
+        range: ChartRange,
     ) -> BoxFuture<'a, ServiceResult<Vec<LatencyChart>>>;
 
     /// Lists the agents in service by region and network.

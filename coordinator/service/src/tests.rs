@@ -34,7 +34,7 @@ use super::idempotency::{IdempotencyKey, IdempotentRequest, RequestOutcome};
 use super::monitors::MonitorWithState;
 use super::secret_text::ApiKeyText;
 use super::*;
-use crate::test_world::{START, World, beats, each_time, http, world, world_over};
+use crate::test_world::{START, World, each_time, http, store_pings, world, world_over};
 
 fn component() -> MonitorEdit {
     let mut edit = MonitorEdit {
@@ -59,27 +59,27 @@ async fn the_first_account_is_pro_and_later_ones_are_free() {
         world.service.accounts.list().await.unwrap().into_iter().map(|account| (account.email, account.plan)).collect();
     assert_eq!(plans["owner@example.com"], Plan::Pro);
     assert_eq!(plans["stranger@example.com"], Plan::Free);
-    let taken = world.service.accounts.create("OWNER@example.com", None).await;
-    assert_eq!(taken.unwrap_err().to_string(), "email is taken");
+    let duplicate = world.service.accounts.create("OWNER@example.com", None).await;
+    assert_eq!(duplicate.unwrap_err().to_string(), "email is taken");
 }
 
 #[tokio::test]
 async fn slugs_are_unique_and_reserved_ones_are_refused() {
     let world = world().await;
     for (slug, rule) in [("shop", "slug is taken"), ("www", "slug is reserved")] {
-        let refused = world.service.pages.create_as_operator(world.owner.id, "Page", slug).await;
-        assert_eq!(refused.unwrap_err().to_string(), rule);
+        let refusal = world.service.pages.create_as_operator(world.owner.id, "Page", slug).await;
+        assert_eq!(refusal.unwrap_err().to_string(), rule);
     }
 }
 
 #[tokio::test]
-async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
+async fn a_key_is_valid_until_revoked_and_its_last_use_is_recorded() {
     let world = world().await;
     let text = world.key(KeyAccess::Read, None).await;
     let caller = world.service.keys.authenticate(text.reveal()).unwrap();
     // The use is recorded in the background.
     let id = caller.key.id;
-    let noted = async || {
+    let last_used_at = async || {
         loop {
             let key = world.service.context.store().reader().key(id).unwrap().unwrap().value;
             if let Some(at) = key.last_used_at {
@@ -88,7 +88,7 @@ async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
             tokio::task::yield_now().await;
         }
     };
-    let at = tokio::time::timeout(std::time::Duration::from_secs(20), noted()).await.unwrap();
+    let at = tokio::time::timeout(std::time::Duration::from_secs(20), last_used_at()).await.unwrap();
     assert_eq!(at, world.service.now());
     world.service.keys.revoke(caller.key.id).await.unwrap();
     assert_eq!(world.service.keys.authenticate(text.reveal()).unwrap_err(), ServiceError::Unauthenticated);
@@ -98,7 +98,7 @@ async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
 }
 
 #[tokio::test]
-async fn a_key_for_a_page_of_another_account_is_not_made() {
+async fn a_key_for_a_page_of_another_account_is_refused() {
     let world = world().await;
     let new = NewKey {
         account: world.owner.id,
@@ -110,37 +110,37 @@ async fn a_key_for_a_page_of_another_account_is_not_made() {
 }
 
 #[tokio::test]
-async fn monitors_get_the_next_slot_and_position_even_when_made_at_once() {
+async fn concurrently_created_monitors_get_distinct_slots_and_positions() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let names: Vec<String> = (0..20).map(|n| format!("M{n}")).collect();
-    let made = futures_util::future::join_all(names.iter().map(|name| world.make(&caller, name))).await;
-    let mut seats: Vec<_> =
-        made.into_iter().map(|made| made.unwrap().monitor).map(|it| (it.slot, it.position)).collect();
-    seats.sort_unstable();
-    assert_eq!(seats, (0..20).map(|n| (n, n)).collect::<Vec<_>>());
+    let created = futures_util::future::join_all(names.iter().map(|name| world.make(&caller, name))).await;
+    let mut slots_and_positions: Vec<_> =
+        created.into_iter().map(|created| created.unwrap().monitor).map(|it| (it.slot, it.position)).collect();
+    slots_and_positions.sort_unstable();
+    assert_eq!(slots_and_positions, (0..20).map(|n| (n, n)).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_full_plan_takes_no_more_but_components_do_not_count() {
+async fn a_full_plan_refuses_monitors_but_components_do_not_count() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.service.accounts.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
-    let refused = world.service.monitors.create(&caller, world.shop.id, &component(), &each_time()).await;
-    assert!(matches!(refused, Err(ServiceError::PlanLimit(PlanLimitError::ComponentsNeedPro { .. }))));
+    let refusal = world.service.monitors.create(&caller, world.shop.id, &component(), &each_time()).await;
+    assert!(matches!(refusal, Err(ServiceError::PlanLimit(PlanLimitError::ComponentsNeedPro { .. }))));
     world.service.accounts.set_plan(world.owner.id, Plan::Pro).await.unwrap();
     world.service.monitors.create(&caller, world.blog.id, &component(), &each_time()).await.unwrap();
     world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.make(&caller, "A").await.unwrap();
     world.make(&caller, "B").await.unwrap();
-    let refused = world.make(&caller, "C").await.unwrap_err();
-    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::MonitorsFull { plan: Plan::Free, limit: 2 }));
+    let refusal = world.make(&caller, "C").await.unwrap_err();
+    assert_eq!(refusal, ServiceError::PlanLimit(PlanLimitError::MonitorsFull { plan: Plan::Free, limit: 2 }));
     // Errors in the body come before the plan's limit.
     assert!(matches!(world.make(&caller, "").await, Err(ServiceError::Invalid(_))));
 }
 
 #[tokio::test]
-async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
+async fn every_change_is_an_event_but_an_unchanged_edit_is_not() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let monitor = world.make(&caller, "A").await.unwrap().monitor;
@@ -165,20 +165,20 @@ async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
 }
 
 #[tokio::test]
-async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
+async fn concurrent_edits_of_one_monitor_all_succeed() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let monitor = world.make(&caller, "A").await.unwrap().monitor;
     let edits: Vec<MonitorEdit> = (0..40).map(|at| http(&format!("A{at}"))).collect();
     let once = each_time();
-    let made = edits.iter().map(|edit| world.service.monitors.edit(&caller, world.shop.id, monitor.id, edit, &once));
-    for made in futures_util::future::join_all(made).await {
-        assert!(made.is_ok(), "{made:?}");
+    let created = edits.iter().map(|edit| world.service.monitors.edit(&caller, world.shop.id, monitor.id, edit, &once));
+    for created in futures_util::future::join_all(created).await {
+        assert!(created.is_ok(), "{created:?}");
     }
 }
 
 #[tokio::test]
-async fn a_read_key_changes_nothing_at_any_door() {
+async fn a_read_only_key_can_change_nothing() {
     let world = world().await;
     let (reader, page) = (world.caller(KeyAccess::Read).await, world.shop.id);
     let id = world.make(&world.caller(KeyAccess::Write).await, "A").await.unwrap().monitor.id;
@@ -195,32 +195,33 @@ async fn a_read_key_changes_nothing_at_any_door() {
 }
 
 #[tokio::test]
-async fn a_request_sent_twice_is_done_once_within_a_day() {
+async fn a_repeated_request_is_executed_once_within_a_day() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let ticket = |value: &str, body: &str| Some(IdempotencyKey::new(caller.key.id, value, &[body.as_bytes()]));
-    let answer = |shown: &MonitorWithState| shown.monitor.id.to_string().into_bytes();
+    let idempotency_key = |value: &str, body: &str| Some(IdempotencyKey::new(caller.key.id, value, &[body.as_bytes()]));
+    let answer = |view: &MonitorWithState| view.monitor.id.to_string().into_bytes();
     let send = async |value: &str, body: &str| {
-        let once = IdempotentRequest::new(ticket(value, body), &answer);
+        let once = IdempotentRequest::new(idempotency_key(value, body), &answer);
         world.service.monitors.create(&caller, world.shop.id, &http("A"), &once).await
     };
     let RequestOutcome::Fresh(first) = send("k", "a").await.unwrap() else { panic!() };
-    let RequestOutcome::Replayed(again) = send("k", "a").await.unwrap() else { panic!() };
-    assert_eq!(again, answer(&first));
+    let RequestOutcome::Replayed(repeated) = send("k", "a").await.unwrap() else { panic!() };
+    assert_eq!(repeated, answer(&first));
     let other = send("k", "b").await.unwrap_err();
     assert_eq!(other.to_string(), "this Idempotency-Key was already used for another request");
     assert!(matches!(send("l", "a").await, Ok(RequestOutcome::Fresh(_))));
     let (one, two) = tokio::join!(send("m", "a"), send("m", "a"));
-    let done: Vec<bool> = [one, two].into_iter().map(|it| matches!(it.unwrap(), RequestOutcome::Fresh(_))).collect();
-    assert_eq!(done.iter().filter(|now| **now).count(), 1);
+    let is_fresh: Vec<bool> =
+        [one, two].into_iter().map(|it| matches!(it.unwrap(), RequestOutcome::Fresh(_))).collect();
+    assert_eq!(is_fresh.iter().filter(|now| **now).count(), 1);
     world.clock.set(world.service.now() + DAY);
     assert!(matches!(send("k", "b").await, Ok(RequestOutcome::Fresh(_))));
 }
 
 #[tokio::test]
-async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
+async fn without_a_reply_of_the_driver_monitors_are_unknown_and_the_answer_is_in_time() {
     let clock = Clock::manual(START);
-    let (queries, mut asked) = mpsc::channel::<DriverQuery>(1);
+    let (queries, mut driver_queries) = mpsc::channel::<DriverQuery>(1);
     let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),
@@ -229,21 +230,21 @@ async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
         access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let store = Store::in_memory().unwrap();
-    let pings = beats(store.clone());
+    let pings = store_pings(store.clone());
     let service =
         Services::new(ServiceParts { queries, pings, ..ServiceParts::disconnected(store, clock.clone(), settings) });
-    let held = tokio::spawn(async move {
-        let query = asked.recv().await;
+    let driver = tokio::spawn(async move {
+        let query = driver_queries.recv().await;
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;
         drop(query);
     });
     let views = service.context.monitor_views(vec![MonitorId::from_u128(1)]).await;
     assert_eq!(views, [MachineView::default()]);
-    held.abort();
+    driver.abort();
     clock.set(START + MINUTE);
     let account = service.accounts.create("a@example.com", None).await.unwrap();
     let page = service.pages.create_as_operator(account.id, "Shop", "shop").await.unwrap();
     assert_eq!(service.pages.url(&page), "https://shop.pages.example");
-    let own = Page { custom_domain: Some("status.shop.example".to_owned()), ..page };
-    assert_eq!(service.pages.url(&own), "https://status.shop.example");
+    let custom = Page { custom_domain: Some("status.shop.example".to_owned()), ..page };
+    assert_eq!(service.pages.url(&custom), "https://status.shop.example");
 }

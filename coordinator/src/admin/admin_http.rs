@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_scraper_gets_the_format_that_it_asks_for() {
+    async fn a_scraper_gets_the_format_that_it_accepts() {
         let page = "# TYPE a counter\na_total 1\n# EOF\n";
         let metrics: MetricsRenderer = Arc::new(move || Box::pin(std::future::ready(page.to_owned())));
         let answers = AdminSources { metrics, is_own_host: Arc::new(|_| None), write_fault: Arc::new(|| None) };
@@ -153,19 +153,19 @@ mod tests {
             let response = answer(&request.body(()).unwrap(), true, &answers).await;
             assert_eq!(response.headers()[CONTENT_TYPE], media);
             assert_eq!(response.headers()[VARY], "accept");
-            let written = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
-            assert_eq!(written, body);
+            let body_bytes = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
+            assert_eq!(body_bytes, body);
         }
     }
 
     #[tokio::test]
-    async fn readiness_follows_the_service_and_life_does_not() {
+    async fn readiness_follows_the_service_and_liveness_does_not() {
         let metrics: MetricsRenderer = Arc::new(|| Box::pin(std::future::ready("# EOF\n".to_owned())));
-        let ours: HostCheck = Arc::new(|name| (name != "broken.example").then_some(name == "ours.example"));
+        let own_host_check: HostCheck = Arc::new(|name| (name != "broken.example").then_some(name == "ours.example"));
         let full = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let is_full = Arc::clone(&full);
         let fault = move || is_full.load(std::sync::atomic::Ordering::Relaxed).then(|| "the disk is full".to_owned());
-        let answers = AdminSources { metrics, is_own_host: ours, write_fault: Arc::new(fault) };
+        let answers = AdminSources { metrics, is_own_host: own_host_check, write_fault: Arc::new(fault) };
         let ask = async |method: Method, path: &str, is_ready| {
             let request = Request::builder().method(method).uri(path).body(()).unwrap();
             answer(&request, is_ready, &answers).await.status().as_u16()

@@ -42,17 +42,17 @@ pub(super) async fn send(service: &Services, out: &mut (impl AsyncWrite + Unpin)
     let carrying = async move {
         // Dropped with this block: if the socket fails, the store's walk ends too.
         let mut waiting = waiting;
-        let mut patience = ChunkAllowance(CHUNK_TIMEOUT);
+        let mut allowance = ChunkAllowance(CHUNK_TIMEOUT);
         while let Some(chunk) = waiting.recv().await {
             // At most CHUNK, so it fits.
             let length = u32::try_from(chunk.len()).unwrap_or_default();
-            let begun = Instant::now();
-            timeout(patience.0, async {
+            let started = Instant::now();
+            timeout(allowance.0, async {
                 out.write_all(&length.to_le_bytes()).await?;
                 out.write_all(&chunk).await
             })
             .await??;
-            patience.charge(begun.elapsed(), chunk.len());
+            allowance.charge(started.elapsed(), chunk.len());
         }
         io::Result::Ok(out)
     };
@@ -128,9 +128,9 @@ struct ChunkAllowance(Duration);
 
 impl ChunkAllowance {
     /// Subtracts the time a chunk took and adds the time allowed for its bytes.
-    fn charge(&mut self, took: Duration, bytes: usize) {
-        let given = PER_CHUNK.mul_f64(bytes as f64 / CHUNK as f64);
-        self.0 = (self.0 + given).saturating_sub(took).min(CHUNK_TIMEOUT);
+    fn charge(&mut self, elapsed: Duration, bytes: usize) {
+        let granted = PER_CHUNK.mul_f64(bytes as f64 / CHUNK as f64);
+        self.0 = (self.0 + granted).saturating_sub(elapsed).min(CHUNK_TIMEOUT);
     }
 }
 
@@ -165,8 +165,8 @@ impl Write for BackupChunks {
         if chunk.is_empty() {
             return Ok(0);
         }
-        let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the client stopped reading the backup");
-        self.chunks.blocking_send(Bytes::copy_from_slice(chunk)).map_err(gone)?;
+        let stopped = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the client stopped reading the backup");
+        self.chunks.blocking_send(Bytes::copy_from_slice(chunk)).map_err(stopped)?;
         self.total.add(chunk);
         Ok(chunk.len())
     }
@@ -181,20 +181,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_takes_each_chunk_just_in_time_runs_out_of_it() {
+    fn a_client_that_reads_at_the_last_moment_uses_up_its_allowance() {
         let seconds = Duration::from_secs;
-        let mut patience = ChunkAllowance(CHUNK_TIMEOUT);
-        patience.charge(seconds(59), CHUNK);
-        assert_eq!(patience, ChunkAllowance(seconds(5)), "the next may not take as long");
+        let mut allowance = ChunkAllowance(CHUNK_TIMEOUT);
+        allowance.charge(seconds(59), CHUNK);
+        assert_eq!(allowance, ChunkAllowance(seconds(5)), "the next may not take as long");
         for _ in 0..1_000 {
-            patience.charge(seconds(4), CHUNK);
+            allowance.charge(seconds(4), CHUNK);
         }
-        assert_eq!(patience, ChunkAllowance(seconds(5)), "the minimum rate can be kept up indefinitely");
+        assert_eq!(allowance, ChunkAllowance(seconds(5)), "the minimum rate can be kept up indefinitely");
         for _ in 0..1_000 {
-            patience.charge(seconds(0), CHUNK);
+            allowance.charge(seconds(0), CHUNK);
         }
-        assert_eq!(patience, ChunkAllowance(CHUNK_TIMEOUT), "a fast start does not pay for a later stall");
-        patience.charge(seconds(61), 0);
-        assert_eq!(patience, ChunkAllowance(seconds(0)));
+        assert_eq!(allowance, ChunkAllowance(CHUNK_TIMEOUT), "a fast start does not pay for a later stall");
+        allowance.charge(seconds(61), 0);
+        assert_eq!(allowance, ChunkAllowance(seconds(0)));
     }
 }

@@ -22,17 +22,17 @@ const MAX_ENTRIES: usize = 40;
 const MAX_TEXT: usize = 300;
 
 /// Inspects the monitor with that id.
-pub(super) async fn inspect(service: &Services, wanted: &str) -> Result<Value, CommandError> {
+pub(super) async fn inspect(service: &Services, monitor: &str) -> Result<Value, CommandError> {
     let unknown = |rule: &str| {
         CommandError::new(
             "not_found",
             format!(
-                "{rule} {wanted:?}; monitor ids start with mon_ and are listed by GET /api/v1/pages/PAGE/monitors \
+                "{rule} {monitor:?}; monitor ids start with mon_ and are listed by GET /api/v1/pages/PAGE/monitors \
                  (`parallax page list` shows the pages)"
             ),
         )
     };
-    let id = wanted.parse().map_err(|_| unknown("not the id of a monitor:"))?;
+    let id = monitor.parse().map_err(|_| unknown("not the id of a monitor:"))?;
     match service.monitors.inspect(id).await {
         Ok(Some(inspection)) => Ok(view(&inspection)),
         Ok(None) => Err(CommandError::new(
@@ -48,34 +48,34 @@ pub(super) async fn inspect(service: &Services, wanted: &str) -> Result<Value, C
 }
 
 /// Builds the view of an inspection. Its size is bounded.
-pub(super) fn view(it: &MonitorInspection) -> Value {
-    let (machine, shown) = (&it.machine, &it.machine.view);
-    let regions: Vec<Value> = machine.regions.iter().map(|region| region_view(it, region)).collect();
+pub(super) fn view(inspection: &MonitorInspection) -> Value {
+    let (machine, view) = (&inspection.machine, &inspection.machine.view);
+    let regions: Vec<Value> = machine.regions.iter().map(|region| region_view(inspection, region)).collect();
     let open_rounds: Vec<Value> =
-        machine.open_rounds.iter().take(MAX_ENTRIES).map(|round| open_round_view(it, round)).collect();
+        machine.open_rounds.iter().take(MAX_ENTRIES).map(|round| open_round_view(inspection, round)).collect();
     let deadlines = machine
         .deadlines
         .iter()
         .take(MAX_ENTRIES)
         .map(|due| json!({"at": time(due.at), "kind": due.kind.name(), "region": due.region.map(Region::name)}));
-    let agents = it.next_rounds.iter().take(MAX_AGENTS).map(|next| agent_view(it, next));
+    let agents = inspection.next_rounds.iter().take(MAX_AGENTS).map(|next| agent_view(inspection, next));
     json!({
-        "id": it.monitor.id.to_string(),
-        "name": it.monitor.name,
+        "id": inspection.monitor.id.to_string(),
+        "name": inspection.monitor.name,
         "type": machine.settings.kind.name(),
-        "host": it.monitor.check.host(),
-        "page": it.page.id.to_string(),
-        "pageName": it.page.name,
-        "account": it.page.account.to_string(),
+        "host": inspection.monitor.check.host(),
+        "page": inspection.page.id.to_string(),
+        "pageName": inspection.page.name,
+        "account": inspection.page.account.to_string(),
         "at": time(machine.at),
-        "status": shown.status.name(),
-        "since": shown.since.map(time),
-        "downFrom": shown.down_from.map(names),
-        "outageSince": shown.outage_since.map(time),
+        "status": view.status.name(),
+        "since": view.since.map(time),
+        "downFrom": view.down_from.map(names),
+        "outageSince": view.outage_since.map(time),
         "why": machine.reasons.iter().map(|reason| bounded(reason)).collect::<Vec<_>>(),
         "inMaintenance": machine.in_maintenance,
         "confirmable": machine.confirmable,
-        "flapping": shown.flapping.map(|it| json!({"since": time(it.since), "changes": it.changes})),
+        "flapping": view.flapping.map(|it| json!({"since": time(it.since), "changes": it.changes})),
         "suspicion": machine.suspicion.map(|it| json!({
             "since": time(it.began), "failing": names(it.failing), "secondRoundsDue": names(it.second_due),
         })),
@@ -89,21 +89,24 @@ pub(super) fn view(it: &MonitorInspection) -> Value {
         })),
         "regions": regions,
         "openRounds": open_rounds,
-        "recentRounds": it.rounds.iter().map(|round| round_view(it, round)).collect::<Vec<_>>(),
+        "recentRounds": inspection.rounds.iter().map(|round| round_view(inspection, round)).collect::<Vec<_>>(),
         "deadlines": deadlines.collect::<Vec<_>>(),
         "agents": agents.collect::<Vec<_>>(),
-        "moreAgents": it.next_rounds.len().saturating_sub(MAX_AGENTS),
+        "moreAgents": inspection.next_rounds.len().saturating_sub(MAX_AGENTS),
         "settings": settings_view(&machine.settings, machine.counted),
     })
 }
 
-fn region_view(it: &MonitorInspection, region: &RegionInspection) -> Value {
-    let is_regional = it.machine.settings.kind.is_regional();
-    let is_here = |of: Region| !is_regional || of == region.region;
-    let stale =
-        it.machine.deadlines.iter().find(|due| due.kind == DeadlineKind::Stale && due.region.is_none_or(is_here));
-    let next = it.next_rounds.iter().find(|next| !next.is_shadow && is_here(next.region));
-    let last = it.rounds.iter().find(|round| is_here(round.region));
+fn region_view(inspection: &MonitorInspection, region: &RegionInspection) -> Value {
+    let is_regional = inspection.machine.settings.kind.is_regional();
+    let is_here = |other: Region| !is_regional || other == region.region;
+    let stale = inspection
+        .machine
+        .deadlines
+        .iter()
+        .find(|due| due.kind == DeadlineKind::Stale && due.region.is_none_or(is_here));
+    let next = inspection.next_rounds.iter().find(|next| !next.is_shadow && is_here(next.region));
+    let last = inspection.rounds.iter().find(|round| is_here(round.region));
     json!({
         // Types that are not judged by region have one state for all.
         "region": if is_regional { region.region.name() } else { "all" },
@@ -118,27 +121,27 @@ fn region_view(it: &MonitorInspection, region: &RegionInspection) -> Value {
         "newestArrivedAt": region.newest_arrived.map(time),
         "staleAt": stale.map(|due| time(due.at)),
         "nextCheckAt": next.map(|next| time(next.due)),
-        "nextCheckBy": next.map(|next| agent_name(it, next.vantage)),
-        "lastRound": last.map(|round| round_view(it, round)),
+        "nextCheckBy": next.map(|next| agent_name(inspection, next.vantage)),
+        "lastRound": last.map(|round| round_view(inspection, round)),
     })
 }
 
-fn open_round_view(it: &MonitorInspection, round: &RoundInspection) -> Value {
+fn open_round_view(inspection: &MonitorInspection, round: &RoundInspection) -> Value {
     json!({
         "region": round.region.name(),
         "reason": round.reason.name(),
         "number": round.number,
         "startedAt": time(round.started),
-        "first": outcome_view(it, round.vantage, round.first.as_ref()),
-        "second": confirmation_view(it, round.second.as_ref()),
-        "third": confirmation_view(it, round.third.as_ref()),
-        "confirmingAgent": round.confirming.map(|(vantage, _)| agent_name(it, vantage)),
+        "first": outcome_view(inspection, round.vantage, round.first.as_ref()),
+        "second": confirmation_view(inspection, round.second.as_ref()),
+        "third": confirmation_view(inspection, round.third.as_ref()),
+        "confirmingAgent": round.confirming.map(|(vantage, _)| agent_name(inspection, vantage)),
         "confirmingUntil": round.confirming.map(|(_, until)| time(until)),
         "provisionalFor": round.provisional_for.map(Region::name),
     })
 }
 
-fn round_view(it: &MonitorInspection, round: &RecentRound) -> Value {
+fn round_view(inspection: &MonitorInspection, round: &RecentRound) -> Value {
     json!({
         "region": round.region.name(),
         "reason": round.reason.name(),
@@ -146,20 +149,20 @@ fn round_view(it: &MonitorInspection, round: &RecentRound) -> Value {
         "startedAt": time(round.started),
         "outcome": round.outcome.name(),
         "latencyMs": round.latency_ms,
-        "first": outcome_view(it, round.first_vantage, round.first.as_ref()),
-        "second": confirmation_view(it, round.second.as_ref()),
-        "third": confirmation_view(it, round.third.as_ref()),
+        "first": outcome_view(inspection, round.first_vantage, round.first.as_ref()),
+        "second": confirmation_view(inspection, round.second.as_ref()),
+        "third": confirmation_view(inspection, round.third.as_ref()),
     })
 }
 
 /// Builds the view of another network's outcome in a round, if it was asked.
-fn confirmation_view(it: &MonitorInspection, outcome: Option<&(VantageNo, ProbeOutcome)>) -> Option<Value> {
-    outcome.map(|(vantage, outcome)| outcome_view(it, *vantage, Some(outcome)))
+fn confirmation_view(inspection: &MonitorInspection, outcome: Option<&(VantageNo, ProbeOutcome)>) -> Option<Value> {
+    outcome.map(|(vantage, outcome)| outcome_view(inspection, *vantage, Some(outcome)))
 }
 
 /// Builds the view of one vantage's outcome. That of a plain pass is not stored, and neither is that of a running
 /// check.
-fn outcome_view(it: &MonitorInspection, vantage: VantageNo, outcome: Option<&ProbeOutcome>) -> Value {
+fn outcome_view(inspection: &MonitorInspection, vantage: VantageNo, outcome: Option<&ProbeOutcome>) -> Value {
     let (outcome, detail) = match outcome {
         None => (None, None),
         Some(ProbeOutcome::Passed(_)) => (Some("passed"), None),
@@ -168,19 +171,19 @@ fn outcome_view(it: &MonitorInspection, vantage: VantageNo, outcome: Option<&Pro
         Some(ProbeOutcome::Pending) => (Some("pending"), None),
     };
     json!({
-        "agent": agent_name(it, vantage),
-        "network": it.agents.get(&vantage).map(|agent| &agent.network),
+        "agent": agent_name(inspection, vantage),
+        "network": inspection.agents.get(&vantage).map(|agent| &agent.network),
         "outcome": outcome,
         "detail": detail,
     })
 }
 
-fn agent_view(it: &MonitorInspection, next: &NextRound) -> Value {
-    let vantage = it.mesh.vantage(next.vantage);
+fn agent_view(inspection: &MonitorInspection, next: &NextRound) -> Value {
+    let vantage = inspection.mesh.vantage(next.vantage);
     json!({
-        "name": agent_name(it, next.vantage),
+        "name": agent_name(inspection, next.vantage),
         "region": next.region.name(),
-        "network": it.agents.get(&next.vantage).map(|agent| &agent.network),
+        "network": inspection.agents.get(&next.vantage).map(|agent| &agent.network),
         "quarantined": vantage.is_some_and(|vantage| vantage.quarantined),
         "unfit": vantage.is_some_and(|vantage| vantage.unfit),
         "nextRound": next.round,
@@ -214,8 +217,8 @@ fn settings_view(settings: &EffectiveSettings, counted: RegionSet) -> Value {
 }
 
 /// Name of an agent; its number if it was forgotten.
-fn agent_name(it: &MonitorInspection, vantage: VantageNo) -> String {
-    it.agents.get(&vantage).map_or_else(|| format!("agent {}", vantage.0), |agent| agent.name.clone())
+fn agent_name(inspection: &MonitorInspection, vantage: VantageNo) -> String {
+    inspection.agents.get(&vantage).map_or_else(|| format!("agent {}", vantage.0), |agent| agent.name.clone())
 }
 
 const fn status_name(status: RegionStatus) -> &'static str {
@@ -237,7 +240,7 @@ fn time(at: Timestamp) -> String {
 /// Limits a text that an agent or a vendor sent, and replaces what a terminal would obey: control characters, line
 /// ends and changes of direction.
 fn bounded(text: &str) -> String {
-    text.chars().take(MAX_TEXT).map(|letter| if text::alters_layout(letter) { ' ' } else { letter }).collect()
+    text.chars().take(MAX_TEXT).map(|character| if text::alters_layout(character) { ' ' } else { character }).collect()
 }
 
 #[cfg(test)]
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_view_is_bounded_and_has_nothing_that_a_terminal_obeys() {
+    async fn a_view_is_bounded_and_has_no_control_characters() {
         let world = world().await;
         let caller = world.caller(KeyAccess::Write).await;
         let monitor = world.make(&caller, "Cart").await.unwrap().monitor;

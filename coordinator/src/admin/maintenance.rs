@@ -24,21 +24,21 @@ pub(super) fn store_error(error: StoreError) -> CommandError {
 }
 
 /// Builds the view of a backup.
-pub fn backup_view(file: &Path, bytes: u64, whole: &StoreCounts) -> Value {
-    let mut view = verification_view(whole);
+pub fn backup_view(file: &Path, bytes: u64, counts: &StoreCounts) -> Value {
+    let mut view = verification_view(counts);
     view["file"] = json!(file.display().to_string());
     view["bytes"] = json!(bytes);
     view
 }
 
 /// Builds the view of a verified store or snapshot.
-pub fn verification_view(whole: &StoreCounts) -> Value {
+pub fn verification_view(counts: &StoreCounts) -> Value {
     json!({
         "healthy": true,
-        "records": whole.records,
-        "documents": whole.documents,
-        "events": whole.events,
-        "readings": whole.readings,
-        "commits": whole.commits,
+        "records": counts.records,
+        "documents": counts.documents,
+        "events": counts.events,
+        "readings": counts.readings,
+        "commits": counts.commits,
     })
 }

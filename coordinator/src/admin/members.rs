@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::CommandError;
 
 pub(super) async fn invite(
-    roll: &MemberStore,
+    members: &MemberStore,
     name: &str,
     region: &str,
     network: &str,
@@ -21,29 +21,29 @@ pub(super) async fn invite(
 ) -> Result<Value, CommandError> {
     let region: Region = region.parse().map_err(|rule| CommandError::new("invalid", format!("region {rule}")))?;
     let life = valid_seconds.map_or(INVITATION_LIFE, |seconds| i64::from(seconds) * SECOND);
-    let wish = InviteRequest { name: name.to_owned(), region, network: network.to_owned(), lifetime: life };
-    let (invitation, token) = roll.invite(wish).await?;
+    let request = InviteRequest { name: name.to_owned(), region, network: network.to_owned(), lifetime: life };
+    let (invitation, token) = members.invite(request).await?;
     let mut view = invitation_view(&invitation);
     view["token"] = json!(token.expose());
     Ok(view)
 }
 
 /// Lists agents by number, then open invitations.
-pub(super) async fn list(roll: &MemberStore, now: Timestamp) -> Result<Value, CommandError> {
-    let live: BTreeMap<_, _> = roll.connected_agents().into_iter().map(|view| (view.agent.id, view)).collect();
+pub(super) async fn list(member_store: &MemberStore, now: Timestamp) -> Result<Value, CommandError> {
+    let live: BTreeMap<_, _> = member_store.connected_agents().into_iter().map(|view| (view.agent.id, view)).collect();
     let mut members = Vec::new();
-    for agent in roll.agents().await.map_err(MemberError::from)? {
+    for agent in member_store.agents().await.map_err(MemberError::from)? {
         let mut view = agent_view(&agent);
-        if let Some(known) = live.get(&agent.id) {
-            view["quarantined"] = json!(known.is_quarantined);
-            view["contradicted"] = json!(known.contradicted);
-            view["shared"] = json!(known.is_shared);
-            view["clockSkewMs"] = json!(known.skew_ms);
-            view["clockOff"] = json!(known.is_clock_off);
-            view["results"] = json!(known.results.received);
-            view["duplicates"] = json!(known.results.duplicates);
-            view["dropped"] = json!(known.results.dropped);
-            view["note"] = json!(status_note(known));
+        if let Some(live_agent) = live.get(&agent.id) {
+            view["quarantined"] = json!(live_agent.is_quarantined);
+            view["contradicted"] = json!(live_agent.contradicted);
+            view["shared"] = json!(live_agent.is_shared);
+            view["clockSkewMs"] = json!(live_agent.skew_ms);
+            view["clockOff"] = json!(live_agent.is_clock_off);
+            view["results"] = json!(live_agent.results.received);
+            view["duplicates"] = json!(live_agent.results.duplicates);
+            view["dropped"] = json!(live_agent.results.dropped);
+            view["note"] = json!(status_note(live_agent));
         }
         if let Some(live) = live.get(&agent.id).filter(|live| live.connected_since.is_some()) {
             view["status"] = json!("connected");
@@ -55,40 +55,40 @@ pub(super) async fn list(roll: &MemberStore, now: Timestamp) -> Result<Value, Co
         }
         members.push(view);
     }
-    let mut invitations = roll.invitations().await.map_err(MemberError::from)?;
+    let mut invitations = member_store.invitations().await.map_err(MemberError::from)?;
     invitations.retain(|invitation| invitation.is_open(now));
     members.extend(invitations.iter().map(invitation_view));
     Ok(Value::Array(members))
 }
 
 /// Lists all stored invitations with their state, oldest first.
-pub(super) async fn invitations(roll: &MemberStore, now: Timestamp) -> Result<Value, CommandError> {
-    let all = roll.invitations().await.map_err(MemberError::from)?;
+pub(super) async fn invitations(members: &MemberStore, now: Timestamp) -> Result<Value, CommandError> {
+    let all = members.invitations().await.map_err(MemberError::from)?;
     Ok(all.iter().map(|invitation| invitation_state_view(invitation, now)).collect())
 }
 
 pub(super) async fn revoke_invitation(
-    roll: &MemberStore,
+    members: &MemberStore,
     invitation: &str,
     now: Timestamp,
 ) -> Result<Value, CommandError> {
-    Ok(invitation_state_view(&roll.revoke_invitation(invitation).await?, now))
+    Ok(invitation_state_view(&members.revoke_invitation(invitation).await?, now))
 }
 
-pub(super) async fn revoke(roll: &MemberStore, agent: &str) -> Result<Value, CommandError> {
-    Ok(agent_view(&roll.revoke(agent).await?))
+pub(super) async fn revoke(members: &MemberStore, agent: &str) -> Result<Value, CommandError> {
+    Ok(agent_view(&members.revoke(agent).await?))
 }
 
-pub(super) async fn remove(roll: &MemberStore, agent: &str) -> Result<Value, CommandError> {
-    let mut view = agent_view(&roll.remove(agent).await?);
+pub(super) async fn remove(members: &MemberStore, agent: &str) -> Result<Value, CommandError> {
+    let mut view = agent_view(&members.remove(agent).await?);
     view["status"] = json!("forgotten");
     Ok(view)
 }
 
 /// Takes a step in rotating the certificate authority and returns the progress.
-pub(super) async fn rotate(roll: &MemberStore, step: &str, force: bool) -> Result<Value, CommandError> {
+pub(super) async fn rotate(members: &MemberStore, step: &str, force: bool) -> Result<Value, CommandError> {
     let step: RotationCommand = step.parse().map_err(|rule| CommandError::new("invalid", format!("step {rule}")))?;
-    let RotationProgress { phase, signing, other, agents, not_ready: waiting } = roll.rotate(step, force).await?;
+    let RotationProgress { phase, signing, other, agents, not_ready: waiting } = members.rotate(step, force).await?;
     Ok(json!({
         "phase": phase.name(),
         "signing": signing,

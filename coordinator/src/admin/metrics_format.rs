@@ -50,7 +50,7 @@ fn text(open_metrics: &str) -> String {
     let mut help = None;
     for line in open_metrics.lines() {
         if let Some(described) = line.strip_prefix("# HELP ") {
-            help = described.split_once(' ').map(|(_, words)| words);
+            help = described.split_once(' ').map(|(_, help_text)| help_text);
         } else if let Some(typed) = line.strip_prefix("# TYPE ") {
             let (family, kind) = typed.split_once(' ').unwrap_or((typed, "unknown"));
             let (name, kind) = match kind {
@@ -60,8 +60,8 @@ fn text(open_metrics: &str) -> String {
                 "unknown" => (Cow::Borrowed(family), "untyped"),
                 other => (Cow::Borrowed(family), other),
             };
-            if let Some(words) = help.take() {
-                page.extend(["# HELP ", &name, " ", words, "\n"]);
+            if let Some(help_text) = help.take() {
+                page.extend(["# HELP ", &name, " ", help_text, "\n"]);
             }
             page.extend(["# TYPE ", &name, " ", kind, "\n"]);
         } else if !line.starts_with('#') {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_metrics_is_for_those_who_ask_for_it() {
+    fn open_metrics_is_for_clients_that_accept_it() {
         let prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
             application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.2,*/*;q=0.1";
         for (accept, expected) in [

@@ -133,8 +133,8 @@ impl OperatorCommands {
                     _ => self.account(account.as_deref()).await?,
                 };
                 let new = NewKey { account, name: name.clone(), access: read_access(access)?, page };
-                let made = self.service.keys.create(new).await;
-                let (key, text) = made.map_err(|error| not_found(error, "page on this account"))?;
+                let created = self.service.keys.create(new).await;
+                let (key, text) = created.map_err(|error| not_found(error, "page on this account"))?;
                 let mut view = key_view(&key);
                 view["key"] = json!(text.reveal());
                 Ok(view)
@@ -155,9 +155,9 @@ impl OperatorCommands {
     }
 
     /// Finds an account by id or email address; without one, returns the only account.
-    async fn account(&self, wanted: Option<&str>) -> Result<AccountId, CommandError> {
+    async fn account(&self, name: Option<&str>) -> Result<AccountId, CommandError> {
         let accounts = self.service.accounts.list().await?;
-        let Some(wanted) = wanted else {
+        let Some(name) = name else {
             return match accounts.as_slice() {
                 [only] => Ok(only.id),
                 [] => Err(CommandError::new(
@@ -167,11 +167,10 @@ impl OperatorCommands {
                 _ => Err(CommandError::new("invalid", "account is required because there are several")),
             };
         };
-        let is_wanted =
-            |account: &&Account| account.email.eq_ignore_ascii_case(wanted) || account.id.to_string() == wanted;
-        let found = accounts.iter().find(is_wanted).map(|account| account.id);
-        found
-            .ok_or_else(|| CommandError::new("not_found", format!("no account has the id or email address {wanted:?}")))
+        let is_wanted = |account: &&Account| account.email.eq_ignore_ascii_case(name) || account.id.to_string() == name;
+        let account_id = accounts.iter().find(is_wanted).map(|account| account.id);
+        account_id
+            .ok_or_else(|| CommandError::new("not_found", format!("no account has the id or email address {name:?}")))
     }
 
     /// Returns the account that owns the page.
@@ -185,22 +184,22 @@ impl OperatorCommands {
     }
 
     /// Returns the given account, or all of them.
-    async fn accounts(&self, wanted: Option<&str>) -> Result<Vec<AccountId>, CommandError> {
-        match wanted {
-            Some(_) => Ok(vec![self.account(wanted).await?]),
+    async fn accounts(&self, name: Option<&str>) -> Result<Vec<AccountId>, CommandError> {
+        match name {
+            Some(_) => Ok(vec![self.account(name).await?]),
             None => Ok(self.service.accounts.list().await?.iter().map(|account| account.id).collect()),
         }
     }
 
     /// Finds a page by id or slug.
-    async fn page(&self, wanted: &str) -> Result<PageId, CommandError> {
+    async fn page(&self, name: &str) -> Result<PageId, CommandError> {
         for account in self.accounts(None).await? {
             let pages = self.service.pages.list_of_account(account).await?;
-            if let Some(page) = pages.iter().find(|it| it.slug == wanted || it.id.to_string() == wanted) {
+            if let Some(page) = pages.iter().find(|it| it.slug == name || it.id.to_string() == name) {
                 return Ok(page.id);
             }
         }
-        Err(CommandError::new("not_found", format!("no page has the id or address label {wanted:?}")))
+        Err(CommandError::new("not_found", format!("no page has the id or address label {name:?}")))
     }
 
     fn page_view(&self, page: &Page) -> Value {
@@ -261,8 +260,8 @@ fn key_view(key: &ApiKey) -> Value {
     })
 }
 
-fn list<T>(things: &[T], view: impl Fn(&T) -> Value) -> Value {
-    things.iter().map(view).collect()
+fn list<T>(items: &[T], view: impl Fn(&T) -> Value) -> Value {
+    items.iter().map(view).collect()
 }
 
 fn read_plan(name: &str) -> Result<Plan, CommandError> {
@@ -283,9 +282,9 @@ fn read_id<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, CommandEr
 
 /// Converts an error into a fault that names the missing thing, since the service's message is about an API key's
 /// access.
-fn not_found(error: ServiceError, what: &str) -> CommandError {
+fn not_found(error: ServiceError, resource: &str) -> CommandError {
     match error {
-        ServiceError::NotFound => CommandError::new("not_found", format!("there is no such {what}")),
+        ServiceError::NotFound => CommandError::new("not_found", format!("there is no such {resource}")),
         other => other.into(),
     }
 }

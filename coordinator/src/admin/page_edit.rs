@@ -46,17 +46,17 @@ pub(super) fn names(regions: RegionSet) -> Vec<&'static str> {
 /// Sets one field, or clears it if there is no text; returns false for an unknown field.
 fn set_field(edit: &mut PageEdit, field: &str, text: Option<&str>) -> bool {
     match field {
-        "name" => edit.name = words(text),
-        "description" => edit.description = words(text),
-        "supportUrl" => edit.support_url = words(text),
-        "timezone" => edit.timezone = words(text),
-        "slug" => edit.slug = words(text),
-        "customDomain" => edit.custom_domain = words(text),
-        "theme" => edit.theme = words(text),
-        "accentColor" => edit.accent_color = words(text),
-        "logo" => edit.logo = words(text),
-        "favicon" => edit.favicon = words(text),
-        "language" => edit.language = words(text),
+        "name" => edit.name = text_field(text),
+        "description" => edit.description = text_field(text),
+        "supportUrl" => edit.support_url = text_field(text),
+        "timezone" => edit.timezone = text_field(text),
+        "slug" => edit.slug = text_field(text),
+        "customDomain" => edit.custom_domain = text_field(text),
+        "theme" => edit.theme = text_field(text),
+        "accentColor" => edit.accent_color = text_field(text),
+        "logo" => edit.logo = text_field(text),
+        "favicon" => edit.favicon = text_field(text),
+        "language" => edit.language = text_field(text),
         "uptimeTarget" => edit.uptime_target = number(text),
         "private" => edit.private = flag(text),
         "noindex" => edit.noindex = flag(text),
@@ -73,7 +73,7 @@ fn set_field(edit: &mut PageEdit, field: &str, text: Option<&str>) -> bool {
     true
 }
 
-fn words(text: Option<&str>) -> PatchField<String> {
+fn text_field(text: Option<&str>) -> PatchField<String> {
     text.map_or(PatchField::Null, |text| PatchField::Value(text.to_owned()))
 }
 

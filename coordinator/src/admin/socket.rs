@@ -36,15 +36,15 @@ pub struct AdminListener {
 /// The socket could not be created, for example because its path exceeds the system's limit (about 100 bytes).
 pub fn bind(data: &Path) -> io::Result<AdminListener> {
     let path = socket_path(data);
-    let fresh = data.join("admin.new");
-    match fs::remove_file(&fresh) {
+    let new_path = data.join("admin.new");
+    match fs::remove_file(&new_path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Err(_) | Ok(()) => {}
     }
-    let listener = UnixListener::bind(&fresh)?;
+    let listener = UnixListener::bind(&new_path)?;
     // It gets its final name only once no other user can access it.
-    fs::set_permissions(&fresh, Permissions::from_mode(0o600))?;
-    fs::rename(&fresh, &path)?;
+    fs::set_permissions(&new_path, Permissions::from_mode(0o600))?;
+    fs::rename(&new_path, &path)?;
     Ok(AdminListener { listener, path })
 }
 

@@ -79,13 +79,13 @@ fn account(email: &str) -> AdminCommand {
 }
 
 #[tokio::test]
-async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() {
-    let scene = AdminFixture::set();
-    let made = scene.ask(account("ann@example.com")).await.unwrap();
-    assert_eq!(made["plan"], "pro");
+async fn an_operator_creates_an_account_a_page_and_a_key_and_revokes_the_key() {
+    let fixture = AdminFixture::set();
+    let owner = fixture.ask(account("ann@example.com")).await.unwrap();
+    assert_eq!(owner["plan"], "pro");
     let page = AdminCommand::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
-    let page = scene.ask(page).await.unwrap();
-    assert_eq!((&page["account"], &page["url"]), (&made["id"], &json!("http://127.0.0.1:8080/p/shop")));
+    let page = fixture.ask(page).await.unwrap();
+    assert_eq!((&page["account"], &page["url"]), (&owner["id"], &json!("http://127.0.0.1:8080/p/shop")));
     let id = page["id"].as_str().map(str::to_owned);
     let key = AdminCommand::KeyCreate {
         account: Some("ANN@example.com".to_owned()),
@@ -93,37 +93,37 @@ async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() 
         access: "write".to_owned(),
         page: id,
     };
-    let key = scene.ask(key).await.unwrap();
+    let key = fixture.ask(key).await.unwrap();
     assert!(key["key"].as_str().is_some_and(|text| text.starts_with("plx_")));
-    let listed = scene.ask(AdminCommand::KeyList { account: None }).await.unwrap();
-    assert_eq!(listed[0]["id"], key["id"]);
-    assert!(!listed.to_string().contains("plx_"), "a key is shown once");
+    let list = fixture.ask(AdminCommand::KeyList { account: None }).await.unwrap();
+    assert_eq!(list[0]["id"], key["id"]);
+    assert!(!list.to_string().contains("plx_"), "a key is shown once");
     let revoke = AdminCommand::KeyRevoke { key: key["id"].as_str().unwrap().to_owned() };
-    scene.ask(revoke.clone()).await.unwrap();
-    assert_eq!(scene.ask(revoke).await.unwrap_err().message, "there is no such key");
-    assert_eq!(scene.ask(AdminCommand::KeyList { account: None }).await.unwrap(), json!([]));
+    fixture.ask(revoke.clone()).await.unwrap();
+    assert_eq!(fixture.ask(revoke).await.unwrap_err().message, "there is no such key");
+    assert_eq!(fixture.ask(AdminCommand::KeyList { account: None }).await.unwrap(), json!([]));
 }
 
 #[tokio::test]
-async fn a_backup_that_the_store_can_not_give_is_a_fault_and_no_file() {
-    let scene = AdminFixture::set();
-    let mut taken = Vec::new();
-    let told = backup::receive(scene.data(), &mut taken).await.unwrap().expect("one runs");
-    assert_eq!(told.unwrap_err().message, "the store can't be read or written: a store in memory has no snapshots");
-    assert!(taken.is_empty());
-    let nobody = tempfile::tempdir().unwrap();
-    assert!(backup::receive(nobody.path(), &mut taken).await.unwrap().is_none());
+async fn a_backup_that_the_store_can_not_make_is_an_error_without_a_file() {
+    let fixture = AdminFixture::set();
+    let mut received = Vec::new();
+    let outcome = backup::receive(fixture.data(), &mut received).await.unwrap().expect("one runs");
+    assert_eq!(outcome.unwrap_err().message, "the store can't be read or written: a store in memory has no snapshots");
+    assert!(received.is_empty());
+    let empty_folder = tempfile::tempdir().unwrap();
+    assert!(backup::receive(empty_folder.path(), &mut received).await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn a_key_for_one_page_belongs_to_its_account() {
-    let scene = AdminFixture::set();
+    let fixture = AdminFixture::set();
     let mut pages = Vec::new();
     for (email, slug) in [("ann@example.com", "shop"), ("bob@example.com", "news")] {
-        scene.ask(account(email)).await.unwrap();
+        fixture.ask(account(email)).await.unwrap();
         let account = Some(email.to_owned());
-        let made = AdminCommand::PageCreate { account, name: slug.to_owned(), slug: slug.to_owned() };
-        pages.push(scene.ask(made).await.unwrap());
+        let command = AdminCommand::PageCreate { account, name: slug.to_owned(), slug: slug.to_owned() };
+        pages.push(fixture.ask(command).await.unwrap());
     }
     let key = |account: Option<&str>, page: &str| AdminCommand::KeyCreate {
         account: account.map(str::to_owned),
@@ -131,84 +131,84 @@ async fn a_key_for_one_page_belongs_to_its_account() {
         access: "write".to_owned(),
         page: Some(page.to_owned()),
     };
-    let news = pages[1]["id"].as_str().unwrap();
-    assert_eq!(scene.ask(key(None, news)).await.unwrap()["account"], pages[1]["account"]);
-    let told = scene.ask(key(Some("ann@example.com"), news)).await.unwrap_err();
-    assert_eq!(told.message, "there is no such page on this account");
-    let told = scene.ask(key(None, "pg_0000000000000000000000000a")).await.unwrap_err();
-    assert_eq!(told.message, "there is no such page");
+    let news_page = pages[1]["id"].as_str().unwrap();
+    assert_eq!(fixture.ask(key(None, news_page)).await.unwrap()["account"], pages[1]["account"]);
+    let fault = fixture.ask(key(Some("ann@example.com"), news_page)).await.unwrap_err();
+    assert_eq!(fault.message, "there is no such page on this account");
+    let fault = fixture.ask(key(None, "pg_0000000000000000000000000a")).await.unwrap_err();
+    assert_eq!(fault.message, "there is no such page");
 }
 
 #[tokio::test]
-async fn an_account_must_be_named_where_there_are_several() {
-    let scene = AdminFixture::set();
+async fn an_account_must_be_named_if_there_are_several() {
+    let fixture = AdminFixture::set();
     let page = AdminCommand::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
-    let told = scene.ask(page.clone()).await.unwrap_err();
-    assert_eq!(told.message, "there is no account yet; create one with `parallax account create`");
+    let fault = fixture.ask(page.clone()).await.unwrap_err();
+    assert_eq!(fault.message, "there is no account yet; create one with `parallax account create`");
     for email in ["ann@example.com", "bob@example.com"] {
-        scene.ask(account(email)).await.unwrap();
+        fixture.ask(account(email)).await.unwrap();
     }
-    assert_eq!(scene.ask(page).await.unwrap_err().message, "account is required because there are several");
+    assert_eq!(fixture.ask(page).await.unwrap_err().message, "account is required because there are several");
     let plan =
         |account: &str, plan: &str| AdminCommand::AccountPlan { account: account.to_owned(), plan: plan.to_owned() };
-    assert_eq!(scene.ask(plan("bob@example.com", "hobby")).await.unwrap()["plan"], "hobby");
-    let told = scene.ask(plan("eve@example.com", "hobby")).await.unwrap_err();
-    assert_eq!((told.code.as_str(), told.message.contains("eve@example.com")), ("not_found", true));
-    assert!(scene.ask(plan("bob@example.com", "gold")).await.unwrap_err().message.starts_with("plan "));
+    assert_eq!(fixture.ask(plan("bob@example.com", "hobby")).await.unwrap()["plan"], "hobby");
+    let fault = fixture.ask(plan("eve@example.com", "hobby")).await.unwrap_err();
+    assert_eq!((fault.code.as_str(), fault.message.contains("eve@example.com")), ("not_found", true));
+    assert!(fixture.ask(plan("bob@example.com", "gold")).await.unwrap_err().message.starts_with("plan "));
 }
 
 #[tokio::test]
-async fn an_invitation_is_listed_until_it_is_used_and_its_token_is_not() {
-    let scene = AdminFixture::set();
+async fn an_unused_invitation_is_listed_without_its_token() {
+    let fixture = AdminFixture::set();
     let invite = |region: &str| AdminCommand::AgentInvite {
         name: "fra1".to_owned(),
         region: region.to_owned(),
         network: "AS64500".to_owned(),
         valid_seconds: None,
     };
-    let invitation = scene.ask(invite("europe")).await.unwrap();
+    let invitation = fixture.ask(invite("europe")).await.unwrap();
     let token = invitation["token"].as_str().unwrap();
-    let listed = scene.ask(AdminCommand::AgentList).await.unwrap();
-    assert_eq!((&listed[0]["name"], &listed[0]["status"]), (&json!("fra1"), &json!("invited")));
-    assert!(!listed.to_string().contains(token));
-    assert!(scene.ask(invite("mars")).await.unwrap_err().message.starts_with("region must be one of"));
+    let list = fixture.ask(AdminCommand::AgentList).await.unwrap();
+    assert_eq!((&list[0]["name"], &list[0]["status"]), (&json!("fra1"), &json!("invited")));
+    assert!(!list.to_string().contains(token));
+    assert!(fixture.ask(invite("mars")).await.unwrap_err().message.starts_with("region must be one of"));
     let revoke = AdminCommand::AgentRevoke { agent: "fra1".to_owned() };
-    assert_eq!(scene.ask(revoke).await.unwrap_err().code, "not_found");
+    assert_eq!(fixture.ask(revoke).await.unwrap_err().code, "not_found");
 }
 
 #[tokio::test]
-async fn a_line_that_is_no_command_is_refused_in_words() {
-    let scene = AdminFixture::set();
-    for (line, told) in [
+async fn an_invalid_command_is_refused_with_a_reason() {
+    let fixture = AdminFixture::set();
+    for (line, fault) in [
         (&b"hello\n"[..], "not a valid command"),
         (b"{\"command\": \"agent-list\"}", "one line"),
         (b"{\"command\": \"sell\"}\n", "unknown variant"),
         (b"{\"command\": \"agent-revoke\", \"agent\": \"a\", \"why\": 1}\n", "unknown field"),
         (b"", "one line"),
     ] {
-        let reply = scene.send_raw(line).await;
-        assert!(reply.contains(told) && reply.ends_with('\n'), "{told}: {reply}");
+        let reply = fixture.send_raw(line).await;
+        assert!(reply.contains(fault) && reply.ends_with('\n'), "{fault}: {reply}");
     }
-    let long = vec![b'x'; usize::try_from(MAX_COMMAND).unwrap() + 10];
-    let reply = scene.send_raw(&long).await;
+    let too_long = vec![b'x'; usize::try_from(MAX_COMMAND).unwrap() + 10];
+    let reply = fixture.send_raw(&too_long).await;
     assert!(reply.is_empty() || reply.contains("one line"), "{reply}");
-    assert_eq!(scene.ask(AdminCommand::AccountList).await.unwrap(), json!([]), "the socket still serves");
+    assert_eq!(fixture.ask(AdminCommand::AccountList).await.unwrap(), json!([]), "the socket still serves");
 }
 
 #[tokio::test]
-async fn the_socket_is_the_owners_alone_and_goes_with_the_coordinator() {
-    let scene = AdminFixture::set();
-    let path = socket_path(scene.data());
+async fn the_socket_has_owner_permissions_and_is_removed_at_the_end() {
+    let fixture = AdminFixture::set();
+    let path = socket_path(fixture.data());
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    scene.stop.send_replace(true);
-    scene.serving.await.unwrap();
+    fixture.stop.send_replace(true);
+    fixture.serving.await.unwrap();
     assert!(!path.exists());
-    assert!(client::send_command(scene.folder.path(), &AdminCommand::AccountList).await.unwrap().is_none());
+    assert!(client::send_command(fixture.folder.path(), &AdminCommand::AccountList).await.unwrap().is_none());
 }
 
 #[tokio::test]
-async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
+async fn the_socket_of_a_killed_coordinator_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     // Bound and closed without removing its file, as after a kill.
     drop(std::os::unix::net::UnixListener::bind(socket_path(folder.path())).unwrap());
@@ -216,17 +216,17 @@ async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
     let (_stop, stopping) = watch::channel(false);
     let listener = socket::bind(folder.path()).unwrap();
     let serving = tokio::spawn(socket::serve(listener, operator(), stopping));
-    let told = client::send_command(folder.path(), &AdminCommand::AccountList).await.unwrap();
-    assert_eq!(told, Some(Ok(json!([]))));
+    let reply = client::send_command(folder.path(), &AdminCommand::AccountList).await.unwrap();
+    assert_eq!(reply, Some(Ok(json!([]))));
     serving.abort();
 }
 
 #[tokio::test]
-async fn an_operator_sets_what_an_owner_may_and_clears_it() {
-    let scene = AdminFixture::set();
-    scene.ask(account("a@example.com")).await.unwrap();
+async fn an_operator_sets_and_clears_the_fields_of_a_page() {
+    let fixture = AdminFixture::set();
+    fixture.ask(account("a@example.com")).await.unwrap();
     let page = AdminCommand::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
-    let page = scene.ask(page).await.unwrap();
+    let page = fixture.ask(page).await.unwrap();
     let set = |page: &str, fields: &[(&str, &str)], clear: &[&str], password: Option<&str>| AdminCommand::PageSet {
         page: page.to_owned(),
         set: fields.iter().map(|(field, text)| ((*field).to_owned(), (*text).to_owned())).collect(),
@@ -242,26 +242,29 @@ async fn an_operator_sets_what_an_owner_may_and_clears_it() {
         ("logo", "data:image/svg+xml;base64,PHN2Zy8+"),
         ("customDomain", "status.shop.example"),
     ];
-    let order = set("shop", &fields, &[], Some("sesame"));
-    assert!(!format!("{order:?}").contains("sesame"));
-    let told = scene.ask(order).await.unwrap();
-    assert_eq!((&told["id"], &told["name"], &told["theme"]), (&page["id"], &json!("Store"), &json!("dark")));
-    assert_eq!((&told["private"], &told["passwordProtected"]), (&json!(true), &json!(true)));
-    assert_eq!(told["allowedPeople"], json!(["ann@example.com", "bob@example.com"]));
-    assert_eq!(told["domainVerification"]["host"], "status.shop.example");
-    assert!(told["logo"].as_str().unwrap().starts_with("http://127.0.0.1:8080/p/shop/logo/"));
+    let command = set("shop", &fields, &[], Some("sesame"));
+    assert!(!format!("{command:?}").contains("sesame"));
+    let view = fixture.ask(command).await.unwrap();
+    assert_eq!((&view["id"], &view["name"], &view["theme"]), (&page["id"], &json!("Store"), &json!("dark")));
+    assert_eq!((&view["private"], &view["passwordProtected"]), (&json!(true), &json!(true)));
+    assert_eq!(view["allowedPeople"], json!(["ann@example.com", "bob@example.com"]));
+    assert_eq!(view["domainVerification"]["host"], "status.shop.example");
+    assert!(view["logo"].as_str().unwrap().starts_with("http://127.0.0.1:8080/p/shop/logo/"));
     let id = page["id"].as_str().unwrap();
     let cleared = set(id, &[], &["password", "logo", "allowedPeople", "customDomain"], None);
-    let told = scene.ask(cleared).await.unwrap();
-    assert_eq!((&told["passwordProtected"], &told["logo"]), (&json!(false), &Value::Null));
-    assert_eq!((&told["allowedPeople"], &told["domainVerification"]), (&json!([]), &Value::Null));
-    let wrong = [("theme", "blue"), ("private", "maybe"), ("color", "red")];
-    let told = scene.ask(set("shop", &wrong, &["theme"], None)).await.unwrap_err();
+    let view = fixture.ask(cleared).await.unwrap();
+    assert_eq!((&view["passwordProtected"], &view["logo"]), (&json!(false), &Value::Null));
+    assert_eq!((&view["allowedPeople"], &view["domainVerification"]), (&json!([]), &Value::Null));
+    let invalid = [("theme", "blue"), ("private", "maybe"), ("color", "red")];
+    let fault = fixture.ask(set("shop", &invalid, &["theme"], None)).await.unwrap_err();
     assert!(
-        told.message.contains("color is not a field of a page") && told.message.contains("theme must be set or"),
-        "{told}"
+        fault.message.contains("color is not a field of a page") && fault.message.contains("theme must be set or"),
+        "{fault}"
     );
-    let told = scene.ask(set("shop", &wrong[..2], &[], None)).await.unwrap_err();
-    assert!(told.message.contains("theme must be one of") && told.message.contains("private must be true"), "{told}");
-    assert_eq!(scene.ask(set("none", &[], &[], None)).await.unwrap_err().code, "not_found");
+    let fault = fixture.ask(set("shop", &invalid[..2], &[], None)).await.unwrap_err();
+    assert!(
+        fault.message.contains("theme must be one of") && fault.message.contains("private must be true"),
+        "{fault}"
+    );
+    assert_eq!(fixture.ask(set("none", &[], &[], None)).await.unwrap_err().code, "not_found");
 }

@@ -19,10 +19,10 @@ pub(super) async fn open_members(
     let revocations = Revocations::open(&config.data).map_err(|error| AppError::Data(error.to_string()))?;
     let members = MemberStore::new(store.clone(), clock.clone(), authorities).with_revocations(revocations);
     let fault = |error: MemberError| AppError::Data(error.to_string());
-    let again = members.reapply_revocations().await.map_err(fault)?;
-    if !again.is_empty() {
+    let reapplied = members.reapply_revocations().await.map_err(fault)?;
+    if !reapplied.is_empty() {
         tracing::warn!(
-            agents = again.join(", "),
+            agents = reapplied.join(", "),
             "the store was restored: agents revoked since then were revoked again"
         );
     }

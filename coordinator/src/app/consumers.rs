@@ -45,20 +45,20 @@ pub(super) fn start(
     settings: &ServiceSettings,
     notices: OperatorAlertConsumer,
     wake: &Arc<Notify>,
-    watch: &Supervisor,
+    supervisor: &Supervisor,
 ) -> Consumers {
     let alerts = Arc::new(AlertConsumer::new(settings.base_url.clone(), settings.root_domain.clone()));
     let subscribers = BulletinConsumer::new(settings.base_url.clone(), settings.root_domain.clone());
     // Bulletins are fanned out to subscribers in slices; the fan-out wakes the deliverer.
-    let news = Arc::new(Notify::new());
-    let mut group = watch.task_group();
+    let new_events = Arc::new(Notify::new());
+    let mut group = supervisor.task_group();
     spawn(&mut group, Arc::clone(&alerts), store, clock, wake);
     spawn(&mut group, Arc::new(IncidentConsumer), store, clock, wake);
     spawn(&mut group, Arc::new(notices), store, clock, wake);
-    spawn(&mut group, Arc::new(subscribers), store, clock, &news);
+    spawn(&mut group, Arc::new(subscribers), store, clock, &new_events);
     let (store, clock, wake) = (store.clone(), clock.clone(), Arc::clone(wake));
     group.spawn_restarting("fan-out", move || {
-        bulletin_fanout::run_fanout(store.clone(), clock.clone(), Arc::clone(&news), Arc::clone(&wake))
+        bulletin_fanout::run_fanout(store.clone(), clock.clone(), Arc::clone(&new_events), Arc::clone(&wake))
     });
     Consumers { tasks: group, alerts }
 }
@@ -66,11 +66,11 @@ pub(super) fn start(
 /// Returns the number of events that each consumer has not read yet, by its name.
 pub(super) fn consumer_lag(read: &dyn StoreRead) -> Result<[(&'static str, u64); NAMES.len()], StoreError> {
     let newest = read.last_event()?;
-    let mut behind = NAMES.map(|name| (name, 0));
-    for (name, events) in &mut behind {
+    let mut lags = NAMES.map(|name| (name, 0));
+    for (name, events) in &mut lags {
         *events = newest.saturating_sub(read.cursor(name)?);
     }
-    Ok(behind)
+    Ok(lags)
 }
 
 fn spawn<R: JournalConsumer>(

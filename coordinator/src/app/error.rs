@@ -21,10 +21,10 @@ pub enum AppError {
     #[error("secrets_key_file can't be used: {0}")]
     SecretsKey(String),
     /// The store needs the operator's attention first.
-    #[error("{found}\n{remedy}")]
+    #[error("{problem}\n{remedy}")]
     NeedsRecovery {
-        /// The problem found.
-        found: String,
+        /// The problem.
+        problem: String,
         /// The remedy; its last indented line is a command.
         remedy: String,
     },
@@ -35,10 +35,10 @@ pub enum AppError {
     #[error("the mesh's authority can't be used: {0}")]
     Authority(#[from] parallax_certs::CertsError),
     /// An address could not be bound.
-    #[error("can't listen on {address} for {what}: {source}")]
+    #[error("can't listen on {address} for {listener}: {source}")]
     Listen {
         /// Purpose of the listener.
-        what: &'static str,
+        listener: &'static str,
         /// The address.
         address: SocketAddr,
         /// The cause.
@@ -72,7 +72,7 @@ pub enum AppError {
 
 impl AppError {
     /// An address that can't be bound, and its purpose.
-    pub(super) const fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> Self {
-        Self::Listen { what, address, source }
+    pub(super) const fn listen(listener: &'static str, address: SocketAddr, source: io::Error) -> Self {
+        Self::Listen { listener, address, source }
     }
 }

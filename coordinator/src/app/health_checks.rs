@@ -64,9 +64,9 @@ pub(super) struct HealthSources {
 
 /// Checks for problems that an operator can fix, as long as the coordinator runs.
 pub(super) async fn run(sources: HealthSources) {
-    let mut lookout = None;
+    let mut health_checks = None;
     loop {
-        match run_once(&mut lookout, &sources).await {
+        match run_once(&mut health_checks, &sources).await {
             Ok(()) => {}
             Err(StoreError::Closed) => return,
             Err(error) => error.log_retry("operator alerts can't be stored"),
@@ -75,12 +75,12 @@ pub(super) async fn run(sources: HealthSources) {
     }
 }
 
-async fn run_once(lookout: &mut Option<HealthChecks>, sources: &HealthSources) -> Result<()> {
-    let known = match lookout.take() {
-        Some(known) => known,
+async fn run_once(health_checks: &mut Option<HealthChecks>, sources: &HealthSources) -> Result<()> {
+    let checks = match health_checks.take() {
+        Some(checks) => checks,
         None => HealthChecks::start(sources.clone()).await?,
     };
-    lookout.insert(known).check().await
+    health_checks.insert(checks).check().await
 }
 
 /// The checker with the alerted topics.
@@ -93,9 +93,9 @@ struct HealthChecks {
 
 impl HealthChecks {
     /// Creates a checker and reads which topics are alerted.
-    async fn start(of: HealthSources) -> Result<Self> {
-        let told = of.store.read(alerted_topics).await?;
-        Ok(Self { sources: of, alerts: AlertTracker::with_reported(told), space: None, runs: 0 })
+    async fn start(sources: HealthSources) -> Result<Self> {
+        let open_topics = sources.store.read(alerted_topics).await?;
+        Ok(Self { sources, alerts: AlertTracker::with_reported(open_topics), space: None, runs: 0 })
     }
 
     /// Runs all checks once.
@@ -107,27 +107,29 @@ impl HealthChecks {
         self.runs += 1;
         let agents = self.sources.store.read(|read| read.agents()).await?;
         let agents: Vec<AgentRecord> = agents.into_iter().map(|agent| agent.value).collect();
-        let mut matters = mesh_problems::to_operator_alerts(&self.sources.counters.mesh_problems());
+        let mut alerts = mesh_problems::to_operator_alerts(&self.sources.counters.mesh_problems());
         let views = (self.sources.agents)();
-        matters.extend(unfit_hosts(&views));
-        matters.extend(views.iter().map(contradiction));
-        matters.extend(self.space.clone());
-        matters.push(authority_expiry((self.sources.authority_expiry)(), now));
-        matters.push(hostname_certificates(self.sources.certificates.problems.expiring()));
-        matters.extend(self.sources.certificates.resolver.operator().map(|own| own_certificate(&own, now)));
+        alerts.extend(unfit_hosts(&views));
+        alerts.extend(views.iter().map(contradiction));
+        alerts.extend(self.space.clone());
+        alerts.push(authority_expiry((self.sources.authority_expiry)(), now));
+        alerts.push(hostname_certificates(self.sources.certificates.problems.expiring()));
+        alerts.extend(
+            self.sources.certificates.resolver.operator().map(|certificate| own_certificate(&certificate, now)),
+        );
         let broken = self.sources.supervisor.recently_crashed();
-        matters.push((OperatorProblem::TasksCrashed(broken), broken > 0));
-        if let Some(own) = &self.sources.own_addresses {
-            let blocked = own.check() == Err(DialError::OwnAddressesUnreadable);
-            matters.push((OperatorProblem::DeliveriesBlocked, blocked));
+        alerts.push((OperatorProblem::TasksCrashed(broken), broken > 0));
+        if let Some(own_addresses) = &self.sources.own_addresses {
+            let blocked = own_addresses.check() == Err(DialError::OwnAddressesUnreadable);
+            alerts.push((OperatorProblem::DeliveriesBlocked, blocked));
         }
-        matters.extend(agents.iter().filter_map(|agent| agent_certificate(agent, self.sources.certificate_life, now)));
+        alerts.extend(agents.iter().filter_map(|agent| agent_certificate(agent, self.sources.certificate_life, now)));
         let present: BTreeSet<AgentId> =
             agents.iter().filter(|agent| agent.revoked_at.is_none()).map(|agent| agent.id).collect();
         for topic in self.alerts.retain_agents(&present) {
             self.store_alert(topic, false, None).await?;
         }
-        for notice in self.alerts.update(&matters, self.sources.clock.monotonic()) {
+        for notice in self.alerts.update(&alerts, self.sources.clock.monotonic()) {
             let event = Event { at: now, page: None, monitor: None, kind: EventKind::OperatorAlert(notice.clone()) };
             self.store_alert(notice.problem.key(), !notice.has_ended, Some(event)).await?;
             self.alerts.mark_sent(&notice);
@@ -136,23 +138,28 @@ impl HealthChecks {
         Ok(())
     }
 
-    async fn store_alert(&self, topic: ProblemKey, told: bool, event: Option<Event>) -> Result<()> {
+    async fn store_alert(&self, topic: ProblemKey, was_alerted: bool, event: Option<Event>) -> Result<()> {
         let mut batch = Batch::new();
-        batch.write(Op::SetCursor(cursor_name(topic), ALERT_MARK | u64::from(told)));
+        batch.write(Op::SetCursor(cursor_name(topic), ALERT_MARK | u64::from(was_alerted)));
         batch.events.extend(event);
         self.sources.store.commit(batch).await.map(drop)
     }
 }
 
 fn log_alert(notice: &OperatorAlert) {
-    let matter = &notice.problem;
-    if matches!(matter, OperatorProblem::UnfitHost { .. }) {
+    let problem = &notice.problem;
+    if matches!(problem, OperatorProblem::UnfitHost { .. }) {
         // The log has the fault itself already, from the same target.
-        tracing::info!(target: FITNESS_LOG_TARGET, ?matter, ended = notice.has_ended, "operator alert recorded");
+        tracing::info!(
+            target: FITNESS_LOG_TARGET,
+            matter = ?problem,
+            ended = notice.has_ended,
+            "operator alert recorded"
+        );
     } else if notice.has_ended {
-        tracing::info!(?matter, "operator alert ended");
+        tracing::info!(matter = ?problem, "operator alert ended");
     } else {
-        tracing::warn!(?matter, "operator alert raised");
+        tracing::warn!(matter = ?problem, "operator alert raised");
     }
 }
 
@@ -180,13 +187,13 @@ fn alerted_topics(read: &dyn StoreRead) -> Result<BTreeSet<ProblemKey>> {
             ProblemKey::DeliveriesBlocked,
         ])
         .chain(agents);
-    let mut told = BTreeSet::new();
+    let mut stored_topics = BTreeSet::new();
     for topic in topics {
         if read.cursor(&cursor_name(topic))? & 1 == 1 {
-            told.insert(topic);
+            stored_topics.insert(topic);
         }
     }
-    Ok(told)
+    Ok(stored_topics)
 }
 
 /// Finds agents whose hosts are unfit to run checks. Agents that are not connected are skipped. Among agents on one
@@ -195,24 +202,24 @@ fn unfit_hosts(views: &[AgentView]) -> Vec<(OperatorProblem, bool)> {
     let mut views: Vec<&AgentView> = views.iter().filter(|view| view.connected_since.is_some()).collect();
     views.sort_by_key(|view| view.agent.id);
     let mut reported = BTreeSet::new();
-    let judged = views.into_iter().filter_map(|view| {
-        let holds = !view.unfit.is_empty();
+    let faulty_hosts = views.into_iter().filter_map(|view| {
+        let is_present = !view.unfit.is_empty();
         let host = view.remote.map(|remote| remote.ip().to_canonical());
         let host = host.map(|ip| if ip.is_loopback() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { ip });
-        if holds && host.is_some_and(|host| !reported.insert((host, &view.unfit))) {
+        if is_present && host.is_some_and(|host| !reported.insert((host, &view.unfit))) {
             return None;
         }
         let faults = view.unfit.join("; ").chars().take(MAX_FAULTS).collect();
-        Some((OperatorProblem::UnfitHost { agent: view.agent.id, faults }, holds))
+        Some((OperatorProblem::UnfitHost { agent: view.agent.id, faults }, is_present))
     });
-    judged.collect()
+    faulty_hosts.collect()
 }
 
 /// Checks whether other agents contradict an agent that is not in quarantine for it.
 fn contradiction(view: &AgentView) -> (OperatorProblem, bool) {
-    let holds = view.contradicted.is_some() && !view.is_quarantined;
-    let by = view.contradicted.iter().flat_map(|by| by.chars()).take(MAX_FAULTS).collect();
-    (OperatorProblem::Contradicted { agent: view.agent.id, by }, holds)
+    let is_present = view.contradicted.is_some() && !view.is_quarantined;
+    let summary = view.contradicted.iter().flat_map(|summary| summary.chars()).take(MAX_FAULTS).collect();
+    (OperatorProblem::Contradicted { agent: view.agent.id, by: summary }, is_present)
 }
 
 /// Checks free space; returns `None` between the bounds, which keeps the alerted state.
@@ -228,17 +235,17 @@ fn authority_expiry(ends: i64, now: Timestamp) -> (OperatorProblem, bool) {
 
 /// Checks whether certificates of hostnames near expiry have failed to renew.
 fn hostname_certificates(ending: Option<ExpiringCertificates>) -> (OperatorProblem, bool) {
-    let holds = ending.is_some();
+    let is_present = ending.is_some();
     // An ended alert names no hostname.
     let none = || ExpiringCertificates { first_host: String::new(), count: 0, expires_at: Timestamp::from_millis(0) };
     let ExpiringCertificates { first_host: first, count, expires_at: ends_at } = ending.unwrap_or_else(none);
-    (OperatorProblem::AcmeCertificatesExpiring { first, count, ends_at }, holds)
+    (OperatorProblem::AcmeCertificatesExpiring { first, count, ends_at }, is_present)
 }
 
 /// Checks whether the operator's own certificate is near expiry: the last sixth of its lifetime, at most two weeks.
-fn own_certificate(own: &CertificateAndKey, now: Timestamp) -> (OperatorProblem, bool) {
-    let near = (own.not_after.since(own.not_before) / 6).min(OWN_LEFT);
-    (OperatorProblem::CertificateFileExpiring(own.not_after), own.not_after.since(now) < near)
+fn own_certificate(certificate: &CertificateAndKey, now: Timestamp) -> (OperatorProblem, bool) {
+    let threshold = (certificate.not_after.since(certificate.not_before) / 6).min(OWN_LEFT);
+    (OperatorProblem::CertificateFileExpiring(certificate.not_after), certificate.not_after.since(now) < threshold)
 }
 
 /// Checks whether the agent's certificate is near expiry. Agents renew after two thirds of the lifetime, so less than
@@ -249,10 +256,10 @@ fn agent_certificate(agent: &AgentRecord, life: i64, now: Timestamp) -> Option<(
         return None;
     }
     let ends_at = Timestamp::from_millis(from.saturating_add(life).saturating_mul(SECOND));
-    let left = ends_at.since(now);
+    let remaining = ends_at.since(now);
     Some((
         OperatorProblem::AgentCertificateExpiring { agent: agent.id, ends_at },
-        left < life.saturating_mul(SECOND) / 6,
+        remaining < life.saturating_mul(SECOND) / 6,
     ))
 }
 

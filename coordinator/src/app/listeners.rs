@@ -41,7 +41,7 @@ pub(super) struct BoundListeners {
     pub(super) http_addr: SocketAddr,
     /// Address of the HTTPS listener, if there is one.
     pub(super) tls_addr: Option<SocketAddr>,
-    secure: Option<TlsListener>,
+    tls_listener: Option<TlsListener>,
 }
 
 struct TlsListener {
@@ -119,11 +119,11 @@ fn admin_sources(context: &StartContext, sources: ListenerSources<'_>) -> AdminS
         store: store.clone(),
         supervisor: context.supervisor.clone(),
     };
-    let written = store.clone();
+    let store_for_fault = store.clone();
     AdminSources {
         metrics: metrics.writer(),
         is_own_host: hostname_check(&service.hosts),
-        write_fault: Arc::new(move || written.write_fault().map(|fault| fault.to_string())),
+        write_fault: Arc::new(move || store_for_fault.write_fault().map(|fault| fault.to_string())),
     }
 }
 
@@ -135,23 +135,23 @@ impl BoundListeners {
     pub(super) async fn open(config: &CoordinatorConfig) -> Result<Self, AppError> {
         let plain = bind("HTTP", config.http.listen).await?;
         let http_addr = plain.local_addr().map_err(|source| AppError::listen("HTTP", config.http.listen, source))?;
-        let secure = match config.tls.listen {
+        let tls_listener = match config.tls.listen {
             Some(address) => Some(TlsListener::open(config, address).await?),
             None => None,
         };
-        let tls_addr = secure.as_ref().and_then(|secure| secure.listener.local_addr().ok());
-        Ok(Self { plain, http_addr, tls_addr, secure })
+        let tls_addr = tls_listener.as_ref().and_then(|tls_listener| tls_listener.listener.local_addr().ok());
+        Ok(Self { plain, http_addr, tls_addr, tls_listener })
     }
 
     /// Returns the state of the certificates.
     pub(super) fn certificates(&self) -> CertificateState {
-        self.secure.as_ref().map(|secure| secure.certificates.clone()).unwrap_or_default()
+        self.tls_listener.as_ref().map(|tls_listener| tls_listener.certificates.clone()).unwrap_or_default()
     }
 
     /// Returns the source of certificate problems, which is empty if no certificates are ordered here.
     pub(super) fn certificate_problems(&self) -> CertificateProblems {
-        let ordering = self.secure.as_ref().filter(|secure| secure.acme.is_some());
-        let problems = ordering.map(|secure| secure.certificates.problems.clone());
+        let with_acme = self.tls_listener.as_ref().filter(|tls_listener| tls_listener.acme.is_some());
+        let problems = with_acme.map(|tls_listener| tls_listener.certificates.problems.clone());
         problems.map_or_else(CertificateProblems::default, |status| {
             CertificateProblems::new(move |host| status.problem(host))
         })
@@ -182,29 +182,30 @@ impl BoundListeners {
             let (context, stop) = (Arc::clone(context), stopped(stop.clone()));
             tokio::spawn(server::serve(listener, mode, slots.clone(), context, stop))
         };
-        let Some(secure) = self.secure else { return Ok(vec![spawn(self.plain, ListenerMode::Plain)]) };
-        let plain = ListenerMode::PlainWithTls { challenges: secure.challenges.clone(), redirect: secure.redirect };
+        let Some(tls_listener) = self.tls_listener else { return Ok(vec![spawn(self.plain, ListenerMode::Plain)]) };
+        let plain =
+            ListenerMode::PlainWithTls { challenges: tls_listener.challenges.clone(), redirect: tls_listener.redirect };
         let tasks = vec![
             spawn(self.plain, plain),
-            spawn(secure.listener, ListenerMode::Tls(secure.resolver.clone(), secure.config)),
+            spawn(tls_listener.listener, ListenerMode::Tls(tls_listener.resolver.clone(), tls_listener.config)),
         ];
-        if let Some((files, marks)) = secure.files {
-            let resolver = secure.resolver.clone();
+        if let Some((files, marks)) = tls_listener.files {
+            let resolver = tls_listener.resolver.clone();
             let mut marks = Some(marks);
             // After a restart there are no marks, so the files are read again.
             group.spawn_restarting("certificate-files", move || {
                 files.clone().watch(resolver.clone(), marks.take().unwrap_or_default())
             });
         }
-        if let Some((settings, guard)) = secure.acme {
+        if let Some((settings, guard)) = tls_listener.acme {
             let acme = AcmeContext {
                 settings,
                 hosts: certificate_names(context.service()),
                 clock: clock.clone(),
-                resolver: secure.resolver,
-                challenges: secure.challenges,
+                resolver: tls_listener.resolver,
+                challenges: tls_listener.challenges,
                 guard,
-                status: secure.certificates.problems,
+                status: tls_listener.certificates.problems,
             };
             let started = AcmeManager::start(acme.clone()).await;
             let mut first = Some(started.map_err(|error| AppError::Tls(error.to_string()))?);
@@ -222,8 +223,8 @@ impl TlsListener {
         let files = files.map(|(certificate, key)| CertificateFiles { certificate, key });
         let files = files.map(|files| (files.clone(), files.stamps()));
         if let Some((files, _)) = &files {
-            let pair = files.read().map_err(|error| AppError::Tls(error.to_string()))?;
-            resolver.set_operator(pair);
+            let certified_key = files.read().map_err(|error| AppError::Tls(error.to_string()))?;
+            resolver.set_operator(certified_key);
         }
         Ok(Self {
             listener: bind("TLS", address).await?,
@@ -242,8 +243,8 @@ impl TlsListener {
 ///
 /// # Errors
 /// [`AppError::Listen`].
-async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
-    server::listener(address).await.map_err(|source| AppError::listen(what, address, source))
+async fn bind(listener: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    server::listener(address).await.map_err(|source| AppError::listen(listener, address, source))
 }
 
 /// Returns the check whether a hostname is served here, for a proxy that asks (`/ask`).

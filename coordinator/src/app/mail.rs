@@ -39,7 +39,7 @@ pub(super) fn mailer(mail: &config::OutgoingMailConfig) -> Result<Mailer, AppErr
 }
 
 fn certificates(path: &Path) -> Result<Vec<u8>, AppError> {
-    let fault = |words: String| AppError::Mail(format!("ca {}: {words}", path.display()));
+    let fault = |text: String| AppError::Mail(format!("ca {}: {text}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?.len();
     if size > MAX_CA {
         return Err(fault(format!("is longer than {MAX_CA} bytes")));

@@ -48,11 +48,11 @@ impl MetricSources {
 
 fn write(sources: Arc<MetricSources>) -> BoxFuture<'static, String> {
     async move {
-        let footprint = sources.store.read(|read| read.size()).await.ok();
-        let behind = sources.store.read(|read| consumers::consumer_lag(read)).await.ok();
+        let store_size = sources.store.read(|read| read.size()).await.ok();
+        let lag = sources.store.read(|read| consumers::consumer_lag(read)).await.ok();
         let agents = (sources.agents)();
         let mut registry = Registry::with_prefix("parallax");
-        registry.register_collector(Box::new(Scrape { sources, footprint, consumer_lag: behind, agents }));
+        registry.register_collector(Box::new(Scrape { sources, store_size, consumer_lag: lag, agents }));
         let mut page = String::new();
         // Writing to a string can't fail.
         let _ = text::encode(&mut page, &registry);
@@ -64,7 +64,7 @@ fn write(sources: Arc<MetricSources>) -> BoxFuture<'static, String> {
 /// The values of one scrape.
 struct Scrape {
     sources: Arc<MetricSources>,
-    footprint: Option<StoreSize>,
+    store_size: Option<StoreSize>,
     consumer_lag: Option<[(&'static str, u64); consumers::NAMES.len()]>,
     agents: Vec<AgentView>,
 }
@@ -83,8 +83,8 @@ impl Collector for Scrape {
         self.consumers(&mut page)?;
         let broken = self.sources.supervisor.crash_counts().into_iter().map(|(room, times)| ([("room", room)], times));
         page.counters("rooms_broken", "Panics of background tasks, by task", broken)?;
-        match self.footprint {
-            Some(footprint) => store(&footprint, &mut page),
+        match self.store_size {
+            Some(store_size) => store(&store_size, &mut page),
             None => Ok(()),
         }
     }
@@ -99,8 +99,8 @@ impl Scrape {
         page.counter("events_stored", "Events stored", &flow.events)?;
         page.counter("heartbeats", "Heartbeat pings accepted", &flow.pings)?;
         page.gauge("driver_backlog", "Inputs waiting for the driver", signed(flow.backlog.load(Relaxed)))?;
-        let harvest = signed(flow.pending.load(Relaxed));
-        page.gauge("driver_harvest", "Readings, events and pings waiting for the next commit", harvest)?;
+        let pending_commit = signed(flow.pending.load(Relaxed));
+        page.gauge("driver_harvest", "Readings, events and pings waiting for the next commit", pending_commit)?;
         let (buckets, sum) = flow.commits.snapshot();
         let count = buckets.iter().map(|(_, count)| count).sum();
         let mut encoder = page.0.encode_descriptor(
@@ -115,7 +115,7 @@ impl Scrape {
     fn operator_alerts(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let problems = self.sources.driver.mesh_problems();
         let is_present = |problem| i64::from(problems.contains(&problem));
-        let whole = [
+        let mesh_wide = [
             ([("notice", "nobody_connected")], is_present(MeshProblem::NoneConnected)),
             ([("notice", "nothing_confirmed")], is_present(MeshProblem::NoConfirmation)),
             ([("notice", "repeated_only")], is_present(MeshProblem::RepeatOnly)),
@@ -123,7 +123,7 @@ impl Scrape {
             ([("notice", "names_fail")], is_present(MeshProblem::DnsFailing)),
             ([("notice", "contradicted")], is_present(MeshProblem::Contradicted)),
         ];
-        page.gauges("mesh_notice", "1 while a mesh-wide problem exists", whole)?;
+        page.gauges("mesh_notice", "1 while a mesh-wide problem exists", mesh_wide)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {
             let row = |name, problem| ([("notice", name), ("region", region.name())], is_present(problem));
             [
@@ -193,17 +193,17 @@ impl Scrape {
     fn http(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let requests = self.sources.http.responses_by_class().map(|(class, count)| ([("class", class)], count));
         page.counters("http_requests", "HTTP responses, by status class", requests)?;
-        let refused = self.sources.http.service().pings.refused();
-        let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
-        page.counters("heartbeats_refused", "Heartbeat pings refused, by reason", refused)
+        let refusals = self.sources.http.service().pings.refusals();
+        let refusals = refusals.map(|(reason, count)| ([("reason", reason)], count));
+        page.counters("heartbeats_refused", "Heartbeat pings refused, by reason", refusals)
     }
 
     fn deliveries(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let deliveries = &self.sources.deliveries;
-        let tries = deliveries
+        let attempts = deliveries
             .attempts()
             .map(|(channel, verdict, count)| ([("channel", channel.name()), ("outcome", verdict.label())], count));
-        page.counters("deliveries", "Delivery attempts, by channel and outcome", tries)?;
+        page.counters("deliveries", "Delivery attempts, by channel and outcome", attempts)?;
         page.counter("deliveries_dropped", "Deliveries dropped without being sent", &deliveries.dropped)?;
         page.gauge("deliveries_waiting", "Deliveries waiting to be sent", signed(deliveries.waiting_count()))?;
         page.gauge(
@@ -216,19 +216,19 @@ impl Scrape {
     fn consumers(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let alerts = self.sources.alerts.counts().map(|(kind, count)| ([("event", kind.name())], count));
         page.counters("alerts", "Monitor alerts, by event", alerts)?;
-        let behind = self.consumer_lag.iter().flatten();
-        let behind = behind.map(|(reader, events)| ([("reader", *reader)], signed(*events)));
-        page.gauges("journal_behind", "Events that a journal consumer has not processed yet", behind)
+        let lag = self.consumer_lag.iter().flatten();
+        let lag = lag.map(|(reader, events)| ([("reader", *reader)], signed(*events)));
+        page.gauges("journal_behind", "Events that a journal consumer has not processed yet", lag)
     }
 }
 
-fn store(footprint: &StoreSize, page: &mut MetricsEncoder<'_>) -> fmt::Result {
-    page.gauge("store_size_bytes", "Size of the store on disk", signed(footprint.bytes))?;
-    page.gauge("store_free_bytes", "Free disk space for the store", signed(footprint.free))?;
+fn store(store_size: &StoreSize, page: &mut MetricsEncoder<'_>) -> fmt::Result {
+    page.gauge("store_size_bytes", "Size of the store on disk", signed(store_size.bytes))?;
+    page.gauge("store_free_bytes", "Free disk space for the store", signed(store_size.free))?;
     page.gauge(
         "store_blobs",
         "Store pages in separate files, which are not durable; must be 0",
-        signed(footprint.oversized_pages),
+        signed(store_size.oversized_pages),
     )
 }
 
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_scrape_tells_how_every_room_stands() {
+    async fn a_scrape_shows_the_state_of_every_task() {
         let store = Store::in_memory().unwrap();
         let settings = ServiceSettings {
             base_url: "http://127.0.0.1".to_owned(),
@@ -332,7 +332,7 @@ mod tests {
             "parallax_rooms_broken_total{room=\"calendar\"} 0",
             "# EOF",
         ] {
-            assert!(page.lines().any(|written| written == line), "{line} is not in\n{page}");
+            assert!(page.lines().any(|text_line| text_line == line), "{line} is not in\n{page}");
         }
     }
 }

@@ -37,11 +37,11 @@ pub(super) fn counts_by_day(
     // No data exists before the epoch.
     let first = number(days.start()).max(0);
     let last = number(days.end()).max(first);
-    let mut lanes = CountsByDay::new();
-    for (day, sealed) in history.days(read, monitor.id, first..last.saturating_add(1))? {
+    let mut region_counts = CountsByDay::new();
+    for (day, sealed_counts) in history.days(read, monitor.id, first..last.saturating_add(1))? {
         let Some(date) = i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days) else { continue };
-        for (region, rollup) in sealed.into_iter().filter(|(region, _)| regions.contains(*region)) {
-            lanes.entry(region).or_default().insert(date, rollup.counts);
+        for (region, rollup) in sealed_counts.into_iter().filter(|(region, _)| regions.contains(*region)) {
+            region_counts.entry(region).or_default().insert(date, rollup.counts);
         }
     }
     // Sealed days already account for their windows; days that are not sealed yet are counted again.
@@ -60,15 +60,15 @@ pub(super) fn counts_by_day(
                 counts.add(&sample, RollupRules { slow_threshold_ms, excluded });
             }
             if counts == OutcomeCounts::default() {
-                if let Some(days) = lanes.get_mut(&region) {
+                if let Some(days) = region_counts.get_mut(&region) {
                     days.remove(&date);
                 }
             } else {
-                lanes.entry(region).or_default().insert(date, counts);
+                region_counts.entry(region).or_default().insert(date, counts);
             }
         }
     }
-    Ok(lanes)
+    Ok(region_counts)
 }
 
 /// Returns the times when a monitor was watched, for days with a failed round in any region. Days with as many rounds
@@ -79,15 +79,15 @@ pub(super) fn watched_by_day(
     (monitor, interval_ms): (&Monitor, i64),
     page: &Page,
     now: Timestamp,
-    lanes: &CountsByDay,
+    region_counts: &CountsByDay,
 ) -> Result<BTreeMap<NaiveDate, WatchedHours>, HistoryError> {
     let failed = |(date, counts): (&NaiveDate, &OutcomeCounts)| (counts.failed > 0).then_some(*date);
-    let dates: BTreeSet<NaiveDate> = lanes.values().flatten().filter_map(failed).collect();
-    let mut looked = BTreeMap::new();
+    let dates: BTreeSet<NaiveDate> = region_counts.values().flatten().filter_map(failed).collect();
+    let mut watched = BTreeMap::new();
     for date in dates {
         let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
         let Some((start, end)) = bounds else { continue };
-        let of_date = || lanes.values().filter_map(|days| days.get(&date));
+        let of_date = || region_counts.values().filter_map(|days| days.get(&date));
         let is_whole = |counts: &OutcomeCounts| {
             let RoundTally { passed, failed } = counts.tally();
             let stand_for = i128::from(passed.saturating_add(failed)) * i128::from(interval_ms);
@@ -108,13 +108,13 @@ pub(super) fn watched_by_day(
         }
         for region in unsealed_regions(since, end) {
             let samples = history.readings(read, (monitor.slot, monitor.id), *region, since, end)?;
-            let counted = samples.iter().filter(|sample| sample.outcome.counts_as_passed().is_some());
-            hours.extend(counted.map(|sample| sample.due.hour()));
+            let judged_samples = samples.iter().filter(|sample| sample.outcome.counts_as_passed().is_some());
+            hours.extend(judged_samples.map(|sample| sample.due.hour()));
         }
         let hours = hours.into_iter().map(|hour| span_of_hour(hour, interval_ms)).collect();
-        looked.insert(date, WatchedHours { hours, excluded: history::windows_covering(read, monitor, start..end)? });
+        watched.insert(date, WatchedHours { hours, excluded: history::windows_covering(read, monitor, start..end)? });
     }
-    Ok(looked)
+    Ok(watched)
 }
 
 /// Returns the regions whose single readings are needed in that period: none if roll-ups reach beyond its end.
@@ -133,8 +133,8 @@ pub(super) fn counts_by_slice(
         return Ok(SliceOutcomes::default());
     };
     let (from, to, width) = (first.from, last.to, first.to.since(first.from).max(1));
-    let part_of = |moment: Timestamp| usize::try_from(moment.since(from).div_euclid(width)).ok();
-    let mut lanes = CountsBySlice::new();
+    let bucket_of = |time: Timestamp| usize::try_from(time.since(from).div_euclid(width)).ok();
+    let mut counts = CountsBySlice::new();
     let mut hours = BTreeSet::new();
     let mut since = from.max(to - FROM_READINGS);
     // An earlier check may cover the start of the first slice.
@@ -149,26 +149,26 @@ pub(super) fn counts_by_slice(
             continue;
         }
         for (region, rollup) in regions {
-            let parts = lanes.entry(region).or_insert_with(|| vec![OutcomeCounts::default(); spans.len()]);
-            let Some(part) = part_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
-            part.merge(rollup.counts);
+            let parts = counts.entry(region).or_insert_with(|| vec![OutcomeCounts::default(); spans.len()]);
+            let Some(bucket) = bucket_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
+            bucket.merge(rollup.counts);
         }
     }
     let windows = history::windows_covering(read, monitor, from..to)?;
     for region in Region::ALL {
         let slow_threshold_ms = monitor.slow_threshold(region, plan);
         for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to)? {
-            let parts = lanes.entry(region).or_insert_with(|| vec![OutcomeCounts::default(); spans.len()]);
-            let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) else { continue };
+            let parts = counts.entry(region).or_insert_with(|| vec![OutcomeCounts::default(); spans.len()]);
+            let Some(bucket) = bucket_of(sample.due).and_then(|at| parts.get_mut(at)) else { continue };
             let excluded = windows.contains(sample.due);
-            part.add(&sample, RollupRules { slow_threshold_ms, excluded });
+            bucket.add(&sample, RollupRules { slow_threshold_ms, excluded });
             if sample.outcome.counts_as_passed().is_some() {
                 hours.insert(sample.due.hour());
             }
         }
     }
     let hours = hours.into_iter().map(|hour| span_of_hour(hour, interval_ms)).collect();
-    Ok(SliceOutcomes { by_region: lanes, watched: WatchedHours { hours, excluded: windows } })
+    Ok(SliceOutcomes { by_region: counts, watched: WatchedHours { hours, excluded: windows } })
 }
 
 /// Median response time of each part of a period, by region: from readings if the period is short, otherwise from
@@ -178,15 +178,15 @@ pub(super) fn chart(
     read: &dyn StoreRead,
     monitor: &Monitor,
     counted: RegionSet,
-    stretch: ChartRange,
+    range: ChartRange,
 ) -> Result<LatencyChart, HistoryError> {
-    let ChartRange { from, to, buckets: parts } = stretch;
+    let ChartRange { from, to, buckets: parts } = range;
     let mut chart = LatencyChart { from, to, counted, ..LatencyChart::default() };
     if !monitor.check.kind().has_latency() || parts == 0 {
         return Ok(chart);
     }
     let width = (to.since(from) / i64::try_from(parts).unwrap_or(i64::MAX)).max(MINUTE);
-    let part_of = |moment: Timestamp| usize::try_from(moment.since(from).div_euclid(width)).ok();
+    let bucket_of = |time: Timestamp| usize::try_from(time.since(from).div_euclid(width)).ok();
     let mut folded: BTreeMap<Region, Vec<Histogram>> = BTreeMap::new();
     let mut since = from;
     if to.since(from) > FROM_READINGS {
@@ -196,8 +196,8 @@ pub(super) fn chart(
             since = since.max(start + HOUR);
             for (region, rollup) in regions {
                 let parts = folded.entry(region).or_insert_with(|| vec![Histogram::default(); parts]);
-                let Some(part) = part_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
-                rollup.vantages.iter().for_each(|(_, latencies)| part.merge(latencies));
+                let Some(bucket) = bucket_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
+                rollup.vantages.iter().for_each(|(_, latencies)| bucket.merge(latencies));
             }
         }
     }
@@ -208,8 +208,8 @@ pub(super) fn chart(
                 continue;
             };
             let parts = exact.entry(region).or_insert_with(|| vec![Vec::new(); parts]);
-            if let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) {
-                part.push(latency);
+            if let Some(bucket) = bucket_of(sample.due).and_then(|at| parts.get_mut(at)) {
+                bucket.push(latency);
             }
         }
     }
@@ -219,7 +219,7 @@ pub(super) fn chart(
             continue;
         }
         let mut medians: Vec<Option<u32>> = match sums {
-            Some(parts) => parts.iter().map(|part| part.quantile_ms(500)).collect(),
+            Some(parts) => parts.iter().map(|bucket| bucket.quantile_ms(500)).collect(),
             None => vec![None; parts],
         };
         for (value, singles) in medians.iter_mut().zip(singles.into_iter().flatten()) {

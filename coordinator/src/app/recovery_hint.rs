@@ -25,13 +25,13 @@ impl RecoveryHint {
     /// Adds the remedy to an error that has one; returns other errors unchanged. Blocks, since it verifies snapshots.
     pub(super) fn add(&self, error: AppError) -> AppError {
         let data = &self.data;
-        let (found, remedy) = match &error {
+        let (problem, remedy) = match &error {
             AppError::Store(StoreError::Denied { user, .. }) => (error.to_string(), chown_hint(data, *user)),
             AppError::Store(StoreError::Damaged(_)) => (error.to_string(), self.restore_hint()),
             AppError::History(history) if history.is_damage() => (error.to_string(), self.restore_hint()),
             _ => return error,
         };
-        AppError::NeedsRecovery { found, remedy }
+        AppError::NeedsRecovery { problem, remedy }
     }
 
     fn restore_hint(&self) -> String {
@@ -42,11 +42,11 @@ impl RecoveryHint {
         let restore = |source: &str| format!("{program} restore {source} --data {}", shell_path(data));
         let mut notes: String = keys.warning.iter().map(|warning| format!("\nWarning: {warning}.")).collect();
         let remedy = match folder.newest_usable(keys.keyring.as_ref()) {
-            Ok(SnapshotSearch { found, skipped }) => {
+            Ok(SnapshotSearch { found: newest, skipped }) => {
                 for (snapshot, reason) in &skipped {
                     notes.push_str(&format!("\nSkipped {}: {reason}.", snapshot.path.display()));
                 }
-                match found {
+                match newest {
                     Some((snapshot, verified)) => {
                         if let Some(records) = &verified.undecodable {
                             notes.push_str(&format!(

@@ -7,13 +7,13 @@ pub(super) const CURSOR: &str = "mesh-book";
 
 /// Returns the slot epoch; creates it for a new store.
 pub(super) async fn load_or_create(store: &Store) -> Result<u64, StoreError> {
-    let known = store.reader().cursor(CURSOR)?;
-    if known != 0 {
-        return Ok(known);
+    let stored = store.reader().cursor(CURSOR)?;
+    if stored != 0 {
+        return Ok(stored);
     }
-    let made = rand::random::<u64>() | 1;
+    let epoch = rand::random::<u64>() | 1;
     let mut batch = Batch::new();
-    batch.write(Op::SetCursor(CURSOR.to_owned(), made));
+    batch.write(Op::SetCursor(CURSOR.to_owned(), epoch));
     store.commit(batch).await?;
-    Ok(made)
+    Ok(epoch)
 }

@@ -40,13 +40,13 @@ pub(super) struct HistoryStatistics {
     store: Store,
     history: Arc<History>,
     mesh: watch::Receiver<Arc<Mesh>>,
-    judging: VerdictSettings,
+    verdict_settings: VerdictSettings,
     agents: AgentLister,
 }
 
 impl fmt::Debug for HistoryStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HistoryStatistics").field("judging", &self.judging).finish_non_exhaustive()
+        f.debug_struct("HistoryStatistics").field("verdict_settings", &self.verdict_settings).finish_non_exhaustive()
     }
 }
 
@@ -56,10 +56,10 @@ impl HistoryStatistics {
         store: Store,
         history: Arc<History>,
         mesh: watch::Receiver<Arc<Mesh>>,
-        judging: VerdictSettings,
+        verdict_settings: VerdictSettings,
         agents: AgentLister,
     ) -> Self {
-        Self { store, history, mesh, judging, agents }
+        Self { store, history, mesh, verdict_settings, agents }
     }
 }
 
@@ -73,10 +73,10 @@ impl Statistics for HistoryStatistics {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
         let count = monitors.len();
-        let looked = self.store.read(move |read| {
+        let result = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let windows = history::windows_within(read, page.id, now - DAY..now)?;
-            let figure = |monitor: &Monitor| {
+            let statistics_of = |monitor: &Monitor| {
                 let covering = windows.iter().filter(|window| window.covers(monitor.id));
                 let excluded: TimeSpans = covering.map(|window| window.span).collect();
                 let question =
@@ -94,11 +94,11 @@ impl Statistics for HistoryStatistics {
                     }
                 })
             };
-            monitors.iter().map(figure).collect()
+            monitors.iter().map(statistics_of).collect()
         });
-        looked
-            .map(move |looked| {
-                looked.unwrap_or_else(|error| {
+        result
+            .map(move |result| {
+                result.unwrap_or_else(|error| {
                     tracing::error!(%error, "statistics can't be read");
                     vec![MonitorStatistics::default(); count]
                 })
@@ -112,11 +112,12 @@ impl Statistics for HistoryStatistics {
         after: CheckCursor,
         limit: usize,
     ) -> BoxFuture<'a, ServiceResult<Vec<Reading>>> {
-        let (history, named, made) = (Arc::clone(&self.history), (monitor.slot, monitor.id), monitor.created_at);
-        let look = self
-            .store
-            .read(move |read| newest_readings(&history, read, named, made, after, limit).map_err(StoreError::from));
-        look.map(|looked| looked.map_err(ServiceError::from)).boxed()
+        let (history, slot_and_id, created_at) =
+            (Arc::clone(&self.history), (monitor.slot, monitor.id), monitor.created_at);
+        let query = self.store.read(move |read| {
+            newest_readings(&history, read, slot_and_id, created_at, after, limit).map_err(StoreError::from)
+        });
+        query.map(|result| result.map_err(ServiceError::from)).boxed()
     }
 
     fn days<'a>(
@@ -128,10 +129,10 @@ impl Statistics for HistoryStatistics {
     ) -> BoxFuture<'a, ServiceResult<BTreeMap<NaiveDate, OutcomeCounts>>> {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitor) = (Arc::clone(&self.history), page.clone(), monitor.clone());
-        let look = self.store.read(move |read| {
+        let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let question = statistics_query(&monitor, &page, plan, &mesh, now);
-            let lanes = monitor_history::counts_by_day(
+            let day_counts = monitor_history::counts_by_day(
                 &history,
                 read,
                 (&monitor, plan),
@@ -140,12 +141,12 @@ impl Statistics for HistoryStatistics {
                 &days,
             )?;
             let mut counts: BTreeMap<NaiveDate, OutcomeCounts> = BTreeMap::new();
-            for (date, of_region) in lanes.into_values().flatten() {
+            for (date, of_region) in day_counts.into_values().flatten() {
                 counts.entry(date).or_default().merge(of_region);
             }
             Ok(counts)
         });
-        look.map(|looked| looked.map_err(ServiceError::from)).boxed()
+        query.map(|result| result.map_err(ServiceError::from)).boxed()
     }
 
     fn outcomes_by_day<'a>(
@@ -157,20 +158,21 @@ impl Statistics for HistoryStatistics {
     ) -> BoxFuture<'a, ServiceResult<Vec<DailyOutcomes>>> {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
-        let limits = self.judging.plan_limits;
-        let look = self.store.read(move |read| {
+        let limits = self.verdict_settings.plan_limits;
+        let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
-            let of = |monitor: &Monitor| {
+            let read_one = |monitor: &Monitor| {
                 let counted = statistics_query(monitor, &page, plan, &mesh, now).counted;
                 let all = (now, RegionSet::ALL);
-                let lanes = monitor_history::counts_by_day(&history, read, (monitor, plan), &page, all, &days)?;
+                let counts = monitor_history::counts_by_day(&history, read, (monitor, plan), &page, all, &days)?;
                 let interval = i64::from(effective_settings(monitor, &page, plan, &limits).interval_ms);
-                let looked = monitor_history::watched_by_day(&history, read, (monitor, interval), &page, now, &lanes)?;
-                Ok(DailyOutcomes { counted, by_region: lanes, watched: looked })
+                let watched =
+                    monitor_history::watched_by_day(&history, read, (monitor, interval), &page, now, &counts)?;
+                Ok(DailyOutcomes { counted, by_region: counts, watched })
             };
-            monitors.iter().map(of).collect()
+            monitors.iter().map(read_one).collect()
         });
-        look.map(|looked| looked.map_err(ServiceError::from)).boxed()
+        query.map(|result| result.map_err(ServiceError::from)).boxed()
     }
 
     fn outcomes_by_slice<'a>(
@@ -180,41 +182,41 @@ impl Statistics for HistoryStatistics {
         spans: &'a [TimeSpan],
     ) -> BoxFuture<'a, ServiceResult<Vec<SliceOutcomes>>> {
         let (history, monitors, spans) = (Arc::clone(&self.history), monitors.to_vec(), spans.to_vec());
-        let (page, limits) = (page.clone(), self.judging.plan_limits);
-        let look = self.store.read(move |read| {
+        let (page, limits) = (page.clone(), self.verdict_settings.plan_limits);
+        let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
-            let of = |monitor: &Monitor| {
+            let read_one = |monitor: &Monitor| {
                 let interval = i64::from(effective_settings(monitor, &page, plan, &limits).interval_ms);
                 Ok(monitor_history::counts_by_slice(&history, read, (monitor, plan, interval), &spans)?)
             };
-            monitors.iter().map(of).collect()
+            monitors.iter().map(read_one).collect()
         });
-        look.map(|looked| looked.map_err(ServiceError::from)).boxed()
+        query.map(|result| result.map_err(ServiceError::from)).boxed()
     }
 
     fn charts<'a>(
         &'a self,
         page: &'a Page,
         monitors: &'a [Monitor],
-        stretch: ChartRange,
+        range: ChartRange,
     ) -> BoxFuture<'a, ServiceResult<Vec<LatencyChart>>> {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
-        let limits = self.judging.plan_limits;
-        let look = self.store.read(move |read| {
+        let limits = self.verdict_settings.plan_limits;
+        let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
-            let of = |monitor: &Monitor| {
-                let watch = effective_settings(monitor, &page, plan, &limits);
-                let stretch = stretch.fitted_to(monitor.created_at, i64::from(watch.interval_ms));
-                let counted = watch.judged_latency_regions(&mesh);
-                let measured = |region| Some((region, watch.threshold(region)?));
+            let read_one = |monitor: &Monitor| {
+                let effective = effective_settings(monitor, &page, plan, &limits);
+                let range = range.fitted_to(monitor.created_at, i64::from(effective.interval_ms));
+                let counted = effective.judged_latency_regions(&mesh);
+                let measured = |region| Some((region, effective.threshold(region)?));
                 let thresholds = counted.iter().filter_map(measured).collect();
-                let chart = monitor_history::chart(&history, read, monitor, counted, stretch)?;
+                let chart = monitor_history::chart(&history, read, monitor, counted, range)?;
                 Ok(LatencyChart { thresholds, ..chart })
             };
-            monitors.iter().map(of).collect()
+            monitors.iter().map(read_one).collect()
         });
-        look.map(|looked| looked.map_err(ServiceError::from)).boxed()
+        query.map(|result| result.map_err(ServiceError::from)).boxed()
     }
 
     fn agents_in_service(&self) -> Vec<ServingAgent> {
@@ -230,9 +232,9 @@ impl Statistics for HistoryStatistics {
     }
 
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {
-        let VerdictSettings { plan_limits: limits, confirmation } = &self.judging;
-        let watch = EffectiveSettings::new(monitor, page, plan, limits, *confirmation);
-        confirmation::can_confirm(&watch, &self.mesh.borrow())
+        let VerdictSettings { plan_limits: limits, confirmation } = &self.verdict_settings;
+        let effective = EffectiveSettings::new(monitor, page, plan, limits, *confirmation);
+        confirmation::can_confirm(&effective, &self.mesh.borrow())
     }
 }
 
@@ -243,13 +245,13 @@ fn plan_of(read: &dyn StoreRead, account: AccountId) -> std::result::Result<Plan
 
 /// Builds the statistics query; the monitor's machine decides which regions count.
 fn statistics_query(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timestamp) -> FiguresQuery {
-    let watch = effective_settings(monitor, page, plan, &PlanLimits::default());
-    let counted = if watch.kind.is_regional() { watch.counted_regions(mesh) } else { RegionSet::ALL };
+    let effective = effective_settings(monitor, page, plan, &PlanLimits::default());
+    let counted = if effective.kind.is_regional() { effective.counted_regions(mesh) } else { RegionSet::ALL };
     FiguresQuery {
         monitor: monitor.id,
         slot: monitor.slot,
         counted,
-        latency: watch.judged_latency_regions(mesh),
+        latency: effective.judged_latency_regions(mesh),
         excluded: TimeSpans::default(),
         now,
     }
@@ -267,28 +269,28 @@ fn newest_readings(
     history: &History,
     read: &dyn StoreRead,
     (slot, monitor): (u32, MonitorId),
-    made: Timestamp,
+    created_at: Timestamp,
     after: CheckCursor,
     limit: usize,
 ) -> std::result::Result<Vec<Reading>, HistoryError> {
     let (until, last) = after;
-    let oldest = made.max(until - BLOCK_RETENTION_HOURS * HOUR) - DAY;
+    let oldest = created_at.max(until - BLOCK_RETENTION_HOURS * HOUR) - DAY;
     if until < oldest {
         return Ok(Vec::new());
     }
     let mut span = HOUR;
     loop {
         let from = oldest.max(until - span);
-        let mut found = Vec::new();
+        let mut readings = Vec::new();
         for region in Region::ALL {
             let samples = history.readings(read, (slot, monitor), region, from, until + 1)?;
-            found.extend(samples.into_iter().map(|sample| sample.to_reading(slot, region)));
+            readings.extend(samples.into_iter().map(|sample| sample.to_reading(slot, region)));
         }
-        found.retain(|reading| reading.due < until || reading.region > last);
-        if found.len() >= limit || from == oldest {
-            found.sort_by_key(|reading| (std::cmp::Reverse(reading.due), reading.region));
-            found.truncate(limit);
-            return Ok(found);
+        readings.retain(|reading| reading.due < until || reading.region > last);
+        if readings.len() >= limit || from == oldest {
+            readings.sort_by_key(|reading| (std::cmp::Reverse(reading.due), reading.region));
+            readings.truncate(limit);
+            return Ok(readings);
         }
         span *= 4;
     }

@@ -52,31 +52,31 @@ pub struct SnapshotRestoration {
 /// Takes due snapshots, inspects the store, and retries writes while they fail.
 pub(super) async fn run(store: Store, config: CoordinatorConfig, clock: Clock) {
     let every = i64::try_from(config.store.snapshot_seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
-    let keep = SnapshotRetention { newest: config.store.snapshots_hourly, days: config.store.snapshots_daily };
+    let retention = SnapshotRetention { newest: config.store.snapshots_hourly, days: config.store.snapshots_daily };
     let folder = SnapshotFolder::of(&config.data.join(STORE));
-    let look = INTERVAL.min(Duration::from_secs(config.store.snapshot_seconds));
-    let mut tried: Option<Timestamp> = None;
+    let check_interval = INTERVAL.min(Duration::from_secs(config.store.snapshot_seconds));
+    let mut last_attempt: Option<Timestamp> = None;
     loop {
         let now = clock.now();
-        let due = if let Some(tried) = tried.filter(|tried| *tried <= now) {
-            tried + every
+        let due = if let Some(last_attempt) = last_attempt.filter(|last_attempt| *last_attempt <= now) {
+            last_attempt + every
         } else {
             newest_snapshot(&store, &folder).await.filter(|at| *at <= now).map_or(now, |at| at + every)
         };
         if due <= now {
-            tried = Some(now);
-            take_snapshot(&store, &folder, now, keep).await;
+            last_attempt = Some(now);
+            take_snapshot(&store, &folder, now, retention).await;
         }
         check_blobs(&store).await;
         store.retry_write().await;
-        tokio::time::sleep(look).await;
+        tokio::time::sleep(check_interval).await;
     }
 }
 
 async fn newest_snapshot(store: &Store, folder: &SnapshotFolder) -> Option<Timestamp> {
     let folder = folder.clone();
-    let listed = store.read(move |_| folder.list()).await;
-    match listed {
+    let snapshots = store.read(move |_| folder.list()).await;
+    match snapshots {
         Ok(all) => all.last().map(|snapshot| snapshot.at),
         Err(error) => {
             tracing::error!(%error, "snapshots can't be listed");
@@ -85,16 +85,16 @@ async fn newest_snapshot(store: &Store, folder: &SnapshotFolder) -> Option<Times
     }
 }
 
-async fn take_snapshot(store: &Store, folder: &SnapshotFolder, now: Timestamp, keep: SnapshotRetention) {
+async fn take_snapshot(store: &Store, folder: &SnapshotFolder, now: Timestamp, retention: SnapshotRetention) {
     let folder = folder.clone();
-    let taken = store.read(move |read| {
-        let stands = read.size()?;
-        if stands.free < stands.bytes.saturating_add(MIN_FREE) {
+    let result = store.read(move |read| {
+        let size = read.size()?;
+        if size.free < size.bytes.saturating_add(MIN_FREE) {
             return Err(StoreError::Full);
         }
-        folder.take(read, now, keep)
+        folder.take(read, now, retention)
     });
-    match taken.await {
+    match result.await {
         Ok((snapshot, exported)) => {
             let (file, records) = (snapshot.path.display().to_string(), exported.counts.records);
             tracing::info!(file, bytes = exported.bytes, records, "snapshot taken and verified");
@@ -106,8 +106,8 @@ async fn take_snapshot(store: &Store, folder: &SnapshotFolder, now: Timestamp, k
 
 async fn check_blobs(store: &Store) {
     match store.read(|read| read.size()).await {
-        Ok(stands) if stands.oversized_pages > 0 => tracing::error!(
-            files = stands.oversized_pages,
+        Ok(size) if size.oversized_pages > 0 => tracing::error!(
+            files = size.oversized_pages,
             "store pages in separate files would be lost on a power failure; run `parallax backup` now and report this"
         ),
         Ok(_) => {}
@@ -207,9 +207,9 @@ fn newest_usable(store: &Path, key_file: Option<&Path>, warnings: &mut Vec<Strin
     let ReadableKeys { keyring, warning } = ReadableKeys::read(key_file);
     warnings.extend(warning);
     let folder = SnapshotFolder::of(store);
-    let SnapshotSearch { found, skipped } = folder.newest_usable(keyring.as_ref())?;
+    let SnapshotSearch { found: newest, skipped } = folder.newest_usable(keyring.as_ref())?;
     let skipped = skipped.iter().map(|(snapshot, reason)| format!("skipped {}: {reason}", snapshot.path.display()));
-    let Some((snapshot, verified)) = found else {
+    let Some((snapshot, verified)) = newest else {
         let mut problem = format!("no usable snapshot in {}", folder.path().display());
         skipped.for_each(|skipped| problem.push_str(&format!("\n{skipped}")));
         return Err(AppError::Data(problem));
@@ -245,6 +245,6 @@ where
     F: FnOnce(&Path) -> Result<T, AppError> + Send + 'static,
 {
     let store = config.data.join(STORE);
-    let done = tokio::task::spawn_blocking(move || work(&store)).await;
-    done.map_err(|error| StoreError::Io(error.to_string()))?
+    let result = tokio::task::spawn_blocking(move || work(&store)).await;
+    result.map_err(|error| StoreError::Io(error.to_string()))?
 }

@@ -25,7 +25,7 @@ async fn started(data: &Path) -> (RunningCoordinator, watch::Sender<bool>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_is_lost_ends_the_coordinator_in_order() {
+async fn a_lost_task_stops_the_coordinator_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let (mut running, _stop) = started(folder.path()).await;
     let ready = running.drain.ready.subscribe();
@@ -39,22 +39,22 @@ async fn a_room_that_is_lost_ends_the_coordinator_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_broke_off_once_is_begun_anew_and_stopped_with_the_others() {
+async fn a_crashed_task_is_restarted_and_stopped_with_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let (mut running, stop) = started(folder.path()).await;
-    let (begun, mut begins) = mpsc::unbounded_channel();
+    let (start_sender, mut starts) = mpsc::unbounded_channel();
     let mut is_first = true;
     running.drain.background_tasks.spawn_restarting("guest", move || {
-        let (was_first, begun) = (std::mem::take(&mut is_first), begun.clone());
+        let (was_first, start_sender) = (std::mem::take(&mut is_first), start_sender.clone());
         async move {
             assert!(!was_first, "on purpose");
-            begun.send(()).unwrap();
+            start_sender.send(()).unwrap();
             std::future::pending().await
         }
     });
-    timeout(LIMIT, begins.recv()).await.unwrap().unwrap();
+    timeout(LIMIT, starts.recv()).await.unwrap().unwrap();
     assert!(running.drain.supervisor.crash_counts().contains(&("guest", 1)));
     stop.send_replace(true);
     timeout(LIMIT, running.wait()).await.unwrap().unwrap();
-    assert_eq!(begins.recv().await, None, "it was dropped");
+    assert_eq!(starts.recv().await, None, "it was dropped");
 }

@@ -31,19 +31,19 @@ pub(super) struct BackupArgs {
 }
 
 /// Writes a backup, unless the process is stopped before it is complete.
-pub(super) async fn run(order: BackupArgs) -> Result<(), CliError> {
-    let config = order.target.config()?;
+pub(super) async fn run(args: BackupArgs) -> Result<(), CliError> {
+    let config = args.target.config()?;
     let mut stop = signals::shutdown()?;
     let work = async {
-        if order.file.as_os_str() == STDOUT {
+        if args.file.as_os_str() == STDOUT {
             return to_stdout(&config).await;
         }
-        let told = to_file(&config, &std::path::absolute(&order.file)?, order.force).await?;
-        print(&order.target, &told)
+        let summary = to_file(&config, &std::path::absolute(&args.file)?, args.force).await?;
+        print(&args.target, &summary)
     };
     tokio::select! {
         done = work => done,
-        _ = stop.wait_for(|stop| *stop) => Err(failed("interrupted", "stopped; no backup was written")),
+        _ = stop.wait_for(|stop| *stop) => Err(backup_error("interrupted", "stopped; no backup was written")),
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn run(order: BackupArgs) -> Result<(), CliError> {
 async fn to_stdout(config: &CoordinatorConfig) -> Result<(), CliError> {
     let out = io::stdout();
     if out.is_terminal() {
-        return Err(failed("invalid", "a backup is binary: redirect standard output to a file or program"));
+        return Err(backup_error("invalid", "a backup is binary: redirect standard output to a file or program"));
     }
     // Bypasses the line buffering of `Stdout`.
     let out = File::from(out.as_fd().try_clone_to_owned()?);
@@ -61,29 +61,29 @@ async fn to_stdout(config: &CoordinatorConfig) -> Result<(), CliError> {
 /// Writes to a temporary file, which gets its name only once it was read back and is durable. An existing file is
 /// replaced only with `force`.
 async fn to_file(config: &CoordinatorConfig, file: &Path, force: bool) -> Result<Value, CliError> {
-    let at = |path: &Path, error: &dyn std::fmt::Display| failed("io", format!("{}: {error}", path.display()));
-    let taken = || at(file, &"already exists; use --force to replace it");
+    let at = |path: &Path, error: &dyn std::fmt::Display| backup_error("io", format!("{}: {error}", path.display()));
+    let exists = || at(file, &"already exists; use --force to replace it");
     if !force && std::fs::symlink_metadata(file).is_ok() {
-        return Err(taken());
+        return Err(exists());
     }
     let folder = file.parent().ok_or_else(|| at(file, &"is not a file"))?;
     // Readable by its owner only, since it holds keys. It is deleted if this fails or is stopped.
-    let part = tempfile::Builder::new().prefix(".backup-").suffix(".part").tempfile_in(folder);
-    let part = part.map_err(|error| at(folder, &error))?;
-    let bytes = write_to(config, part.reopen()?).await?;
-    part.as_file().sync_all().map_err(|error| at(part.path(), &error))?;
-    let whole = store::read_back(config, part.path().to_owned()).await?;
+    let partial = tempfile::Builder::new().prefix(".backup-").suffix(".part").tempfile_in(folder);
+    let partial = partial.map_err(|error| at(folder, &error))?;
+    let bytes = write_to(config, partial.reopen()?).await?;
+    partial.as_file().sync_all().map_err(|error| at(partial.path(), &error))?;
+    let counts = store::read_back(config, partial.path().to_owned()).await?;
     if force {
-        part.persist(file).map_err(|error| at(file, &error.error))?;
+        partial.persist(file).map_err(|error| at(file, &error.error))?;
     } else {
-        part.persist_noclobber(file).map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => taken(),
+        partial.persist_noclobber(file).map_err(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => exists(),
             _ => at(file, &error.error),
         })?;
     }
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| at(folder, &error))?;
     file_ownership::restore_ownership(&config.data);
-    Ok(maintenance::backup_view(file, bytes, &whole))
+    Ok(maintenance::backup_view(file, bytes, &counts))
 }
 
 /// Streams from the running coordinator, or reads the store if none runs; returns the number of bytes.
@@ -95,16 +95,16 @@ async fn write_to(config: &CoordinatorConfig, sink: File) -> Result<u64, CliErro
     }
     require_store(config)?;
     let fault = Arc::new(OnceLock::new());
-    let counted = store::backup(config, CountingFile { sink, bytes: 0, first_error: Arc::clone(&fault) }).await;
+    let result = store::backup(config, CountingFile { sink, bytes: 0, first_error: Arc::clone(&fault) }).await;
     file_ownership::restore_ownership(&config.data);
     match fault.get() {
         // A failure of the output, not of the store.
-        Some(written) => Err(failed("io", format!("the backup could not be written: {written}"))),
-        None => Ok(counted?.bytes),
+        Some(write_error) => Err(backup_error("io", format!("the backup could not be written: {write_error}"))),
+        None => Ok(result?.bytes),
     }
 }
 
-fn failed(code: &str, why: impl Into<String>) -> CliError {
+fn backup_error(code: &str, why: impl Into<String>) -> CliError {
     CommandError::new(code, why).into()
 }
 
@@ -118,13 +118,13 @@ struct CountingFile {
 
 impl Write for CountingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.sink.write(bytes);
-        match &written {
-            Ok(taken) => self.bytes += *taken as u64,
+        let result = self.sink.write(bytes);
+        match &result {
+            Ok(count) => self.bytes += *count as u64,
             // Only the first error is recorded.
             Err(error) => drop(self.first_error.set(error.to_string())),
         }
-        written
+        result
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -86,9 +86,9 @@ pub(super) fn show(result: &Value, columns: &[&str]) -> io::Result<()> {
         }
         Value::Object(fields) => {
             // The list's columns first, then fields that only a single object has: a key or a token.
-            let listed = columns.iter().filter_map(|column| fields.get_key_value(*column));
-            let others = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
-            for (name, value) in listed.chain(others).filter(|(_, value)| !value.is_null()) {
+            let shown_columns = columns.iter().filter_map(|column| fields.get_key_value(*column));
+            let other_fields = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
+            for (name, value) in shown_columns.chain(other_fields).filter(|(_, value)| !value.is_null()) {
                 console::line(&format!("{name}: {}", value_text(value)))?;
             }
             Ok(())

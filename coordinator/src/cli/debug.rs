@@ -38,9 +38,11 @@ pub(super) async fn run(command: DebugCommand) -> Result<(), CliError> {
 fn monitor_text(state: &Value) -> String {
     let mut sections = vec![heading(state)];
     sections.push(titled("Why", state["why"].as_array().into_iter().flatten().map(cell).collect()));
-    if let Some(beat) = state["heartbeat"].as_object() {
-        sections
-            .push(titled("Heartbeat", beat.iter().map(|(name, value)| format!("{name}: {}", cell(value))).collect()));
+    if let Some(heartbeat) = state["heartbeat"].as_object() {
+        sections.push(titled(
+            "Heartbeat",
+            heartbeat.iter().map(|(name, value)| format!("{name}: {}", cell(value))).collect(),
+        ));
     }
     let tables: [(&str, &str, &[&str]); 6] = [
         (
@@ -74,12 +76,12 @@ fn monitor_text(state: &Value) -> String {
         if !entries.is_empty() {
             let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();
             let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
-            let drawn = console::render_table(columns, &rows);
-            sections.push(titled(title, drawn.lines().map(str::to_owned).collect()));
+            let table = console::render_table(columns, &rows);
+            sections.push(titled(title, table.lines().map(str::to_owned).collect()));
         }
     }
-    if let Some(more) = state["moreAgents"].as_u64().filter(|more| *more > 0) {
-        sections.push(format!("Agents not listed: {more}"));
+    if let Some(omitted) = state["moreAgents"].as_u64().filter(|omitted| *omitted > 0) {
+        sections.push(format!("Agents not listed: {omitted}"));
     }
     let settings = state["settings"].as_object().into_iter().flatten().filter(|(_, value)| !cell(value).is_empty());
     sections.push(titled("Settings", settings.map(|(name, value)| format!("{name}: {}", cell(value))).collect()));
@@ -138,14 +140,14 @@ fn cell(value: &Value) -> String {
 }
 
 /// `fra1 (AS64500): failed, connection refused`.
-fn outcome(seen: &Value) -> String {
-    let mut text = cell(&seen["agent"]);
-    if let Some(network) = seen["network"].as_str() {
+fn outcome(outcome: &Value) -> String {
+    let mut text = cell(&outcome["agent"]);
+    if let Some(network) = outcome["network"].as_str() {
         text = format!("{text} ({network})");
     }
-    for (field, mark) in [("outcome", ": "), ("detail", ", ")] {
-        if let Some(found) = seen[field].as_str() {
-            text = format!("{text}{mark}{found}");
+    for (field, separator) in [("outcome", ": "), ("detail", ", ")] {
+        if let Some(label) = outcome[field].as_str() {
+            text = format!("{text}{separator}{label}");
         }
     }
     text
@@ -157,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    fn seen(agent: &str, outcome: &str, detail: &str) -> Value {
+    fn outcome_json(agent: &str, outcome: &str, detail: &str) -> Value {
         let detail = Some(detail).filter(|detail| !detail.is_empty());
         json!({"agent": agent, "network": "AS1", "outcome": outcome, "detail": detail})
     }
@@ -166,8 +168,8 @@ mod tests {
     fn a_state_is_printed_in_sections_and_empty_ones_are_left_out() {
         let round = json!({
             "startedAt": "12:47", "region": "asia", "number": 7, "reason": "sweep", "outcome": "failed",
-            "latencyMs": 9, "first": seen("fra1", "failed", "reset"),
-            "second": seen("fra2", "passed", ""), "third": null,
+            "latencyMs": 9, "first": outcome_json("fra1", "failed", "reset"),
+            "second": outcome_json("fra2", "passed", ""), "third": null,
         });
         let state = json!({
             "id": "mon_1", "name": "Shop", "type": "http", "host": "shop.example", "page": "pg_1", "pageName": "Status",

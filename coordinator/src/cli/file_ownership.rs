@@ -41,11 +41,11 @@ fn chown_to_owner(data: &Path) -> io::Result<()> {
         Err(rustix::io::Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let facts = fstat(&folder)?;
-    if facts.st_uid == 0 {
+    let stat = fstat(&folder)?;
+    if stat.st_uid == 0 {
         return Ok(());
     }
-    let owner = Owner { user: Uid::from_raw(facts.st_uid), group: Gid::from_raw(facts.st_gid), device: facts.st_dev };
+    let owner = Owner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid), device: stat.st_dev };
     chown_tree(folder, owner)
 }
 
@@ -61,18 +61,18 @@ fn chown_tree(folder: OwnedFd, owner: Owner) -> io::Result<()> {
                 continue;
             }
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let thing = match openat(&folder, name, flags, Mode::empty()) {
-                Ok(thing) => thing,
+            let opened = match openat(&folder, name, flags, Mode::empty()) {
+                Ok(opened) => opened,
                 Err(rustix::io::Errno::NOENT) => continue,
                 Err(error) => return Err(error.into()),
             };
-            let facts = fstat(&thing)?;
-            if is_owned_by_root(&facts, owner) {
-                chownat(&thing, c"", Some(owner.user), Some(owner.group), AtFlags::EMPTY_PATH)?;
+            let stat = fstat(&opened)?;
+            if is_owned_by_root(&stat, owner) {
+                chownat(&opened, c"", Some(owner.user), Some(owner.group), AtFlags::EMPTY_PATH)?;
             }
-            if is_folder(&facts) && facts.st_dev == owner.device {
+            if is_folder(&stat) && stat.st_dev == owner.device {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                folders.push(openat(&thing, c".", flags, Mode::empty())?);
+                folders.push(openat(&opened, c".", flags, Mode::empty())?);
             }
         }
     }
@@ -80,13 +80,13 @@ fn chown_tree(folder: OwnedFd, owner: Owner) -> io::Result<()> {
 }
 
 /// A file with several hard links may belong to another user, linked here by the folder's owner.
-fn is_owned_by_root(facts: &Stat, owner: Owner) -> bool {
-    let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink == 1;
-    facts.st_uid == 0 && facts.st_dev == owner.device && (is_file || is_folder(facts))
+fn is_owned_by_root(stat: &Stat, owner: Owner) -> bool {
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1;
+    stat.st_uid == 0 && stat.st_dev == owner.device && (is_file || is_folder(stat))
 }
 
-fn is_folder(facts: &Stat) -> bool {
-    FileType::from_raw_mode(facts.st_mode) == FileType::Directory
+fn is_folder(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_root_alone_has_a_name_for_is_given() {
+    fn only_files_of_root_with_one_link_change_owner() {
         if !geteuid().is_root() {
             return;
         }

@@ -135,15 +135,15 @@ impl PageSetArgs {
 
 /// Reads an image file as a `data:` URL.
 fn image_data_url(usage: PictureUse, file: &Path) -> Result<String, CliError> {
-    let refused = |rule: String| CommandError::new("invalid", format!("{} {rule}", usage.name()));
-    let most = usage.max_bytes() as u64;
+    let invalid = |rule: String| CommandError::new("invalid", format!("{} {rule}", usage.name()));
+    let max_bytes = usage.max_bytes() as u64;
     let mut bytes = Vec::new();
-    std::fs::File::open(file)?.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(refused(format!("must be at most {most} bytes")).into());
+    std::fs::File::open(file)?.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(invalid(format!("must be at most {max_bytes} bytes")).into());
     }
     let kind = PictureKind::ALL.into_iter().find(|kind| kind.matches(&bytes));
-    let kind = kind.ok_or_else(|| refused("must be a PNG, JPEG, WebP or SVG image".to_owned()))?;
+    let kind = kind.ok_or_else(|| invalid("must be a PNG, JPEG, WebP or SVG image".to_owned()))?;
     Ok(format!("data:{};base64,{}", kind.media(), STANDARD.encode(&bytes)))
 }
 
@@ -162,9 +162,9 @@ fn to_camel_case(name: &str) -> String {
     let mut parts = name.trim_start_matches('-').split('-');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |mut text, part| {
-        let mut letters = part.chars();
-        text.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
-        text + letters.as_str()
+        let mut characters = part.chars();
+        text.extend(characters.next().map(|letter| letter.to_ascii_uppercase()));
+        text + characters.as_str()
     })
 }
 
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_fields_and_files_are_pictures() {
+    fn options_set_fields_and_files_become_pictures() {
         assert_eq!((to_camel_case("--support-url").as_str(), to_camel_case("logo").as_str()), ("supportUrl", "logo"));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("logo");

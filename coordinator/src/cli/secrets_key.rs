@@ -18,10 +18,10 @@ pub(super) struct NewSecretsKeyArgs {
 }
 
 /// Creates the file, or adds a new key before those in it.
-pub(super) fn new_key(order: &NewSecretsKeyArgs) -> Result<(), CliError> {
-    let id = sealing::write_new_key(&order.file, order.rotate)?;
-    let file = order.file.display();
-    let next = if order.rotate {
+pub(super) fn new_key(args: &NewSecretsKeyArgs) -> Result<(), CliError> {
+    let id = sealing::write_new_key(&args.file, args.rotate)?;
+    let file = args.file.display();
+    let next = if args.rotate {
         "restart the coordinator, then stop it and run `parallax compact`; remove the older keys once no snapshot or \
          backup needs them"
     } else {

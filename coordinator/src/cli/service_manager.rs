@@ -102,14 +102,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_start_that_hangs_is_not_waited_for_without_end() {
-        let asked = std::cell::Cell::new(0);
-        extend(Duration::ZERO, || asked.set(asked.get() + 1)).await;
-        assert_eq!(EXTEND_EVERY * asked.get(), Duration::from_secs(6 * 3_600));
+    async fn the_start_timeout_is_extended_only_for_a_bounded_time() {
+        let calls = std::cell::Cell::new(0);
+        extend(Duration::ZERO, || calls.set(calls.get() + 1)).await;
+        assert_eq!(EXTEND_EVERY * calls.get(), Duration::from_secs(6 * 3_600));
     }
 
     #[test]
-    fn a_driver_that_stands_still_no_longer_feeds_the_watchdog() {
+    fn a_stalled_driver_no_longer_feeds_the_watchdog() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         let mut pulse = StallDetector::new(start);

@@ -11,9 +11,9 @@ static FOUND: OnceLock<PathBuf> = OnceLock::new();
 
 /// Returns the settings file to read: the given one, else this host's if it exists. With an explicit data folder
 /// none is read, since another installation may be meant.
-pub(super) fn find(given: Option<&Path>, is_data_given: bool) -> Option<PathBuf> {
-    let file = choose(given, is_data_given, Path::new(DEFAULT_PATH))?;
-    if given.is_none() {
+pub(super) fn find(chosen: Option<&Path>, has_data_option: bool) -> Option<PathBuf> {
+    let file = choose(chosen, has_data_option, Path::new(DEFAULT_PATH))?;
+    if chosen.is_none() {
         // Only the first call finds it unset; later calls find the same file.
         let _ = FOUND.set(file.clone());
     }
@@ -25,11 +25,11 @@ pub(super) fn found_file() -> Option<&'static Path> {
     FOUND.get().map(PathBuf::as_path)
 }
 
-fn choose(given: Option<&Path>, is_data_given: bool, place: &Path) -> Option<PathBuf> {
-    match given {
+fn choose(chosen: Option<&Path>, has_data_option: bool, default_path: &Path) -> Option<PathBuf> {
+    match chosen {
         Some(file) => Some(file.to_owned()),
         // An unreadable file is an error, not a reason to act on another installation.
-        None => (!is_data_given && place.symlink_metadata().is_ok()).then(|| place.to_owned()),
+        None => (!has_data_option && default_path.symlink_metadata().is_ok()).then(|| default_path.to_owned()),
     }
 }
 
@@ -38,15 +38,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_or_folder_that_is_given_goes_before_the_hosts_own() {
+    fn a_chosen_file_or_folder_replaces_the_hosts_settings_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (place, given) = (folder.path().join("coordinator.toml"), Path::new("mine.toml"));
-        assert_eq!(choose(None, false, &place), None);
-        std::fs::write(&place, "").unwrap();
-        assert_eq!(choose(None, false, &place), Some(place.clone()));
-        assert_eq!(choose(None, true, &place), None);
-        for is_data_given in [false, true] {
-            assert_eq!(choose(Some(given), is_data_given, &place), Some(given.to_owned()));
+        let (default_path, chosen) = (folder.path().join("coordinator.toml"), Path::new("mine.toml"));
+        assert_eq!(choose(None, false, &default_path), None);
+        std::fs::write(&default_path, "").unwrap();
+        assert_eq!(choose(None, false, &default_path), Some(default_path.clone()));
+        assert_eq!(choose(None, true, &default_path), None);
+        for has_data_option in [false, true] {
+            assert_eq!(choose(Some(chosen), has_data_option, &default_path), Some(chosen.to_owned()));
         }
     }
 }

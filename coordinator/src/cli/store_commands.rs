@@ -38,24 +38,24 @@ pub(super) struct CompactArgs {
 }
 
 /// Verifies the store, or a file.
-pub(super) async fn verify(order: VerifyArgs) -> Result<(), CliError> {
-    let config = order.target.config()?;
-    let told = if let Some(file) = &order.file {
+pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
+    let config = args.target.config()?;
+    let summary = if let Some(file) = &args.file {
         let FileVerification { verified, warnings } = store::verify_file(&config, file.clone()).await?;
-        let mut told = maintenance::verification_view(&verified.counts);
-        told["checksumOnly"] = json!(verified.checksum_only);
-        add_warnings(&mut told, &warnings);
+        let mut summary = maintenance::verification_view(&verified.counts);
+        summary["checksumOnly"] = json!(verified.checksum_only);
+        add_warnings(&mut summary, &warnings);
         if let Some(records) = verified.undecodable {
-            told["healthy"] = json!(false);
-            told["undecodable"] = json!(records.count);
-            print(&order.target, &told)?;
+            summary["healthy"] = json!(false);
+            summary["undecodable"] = json!(records.count);
+            print(&args.target, &summary)?;
             let problem = format!(
                 "{} is intact, but has {records}\n`parallax restore` takes this file; those records stay unreadable",
                 file.display()
             );
             return Err(CommandError::new("damaged", problem).into());
         }
-        told
+        summary
     } else {
         match client::send_command(&config.data, &AdminCommand::Verify).await? {
             Some(reply) => reply?,
@@ -67,47 +67,47 @@ pub(super) async fn verify(order: VerifyArgs) -> Result<(), CliError> {
             }
         }
     };
-    print(&order.target, &told)
+    print(&args.target, &summary)
 }
 
 /// Restores a snapshot or backup.
-pub(super) async fn restore(order: RestoreArgs) -> Result<(), CliError> {
-    let config = order.target.config()?;
-    let source = if order.source.as_os_str() == "newest" {
+pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
+    let config = args.target.config()?;
+    let source = if args.source.as_os_str() == "newest" {
         SnapshotSource::Newest
     } else {
-        SnapshotSource::File(order.source.clone())
+        SnapshotSource::File(args.source.clone())
     };
     let restored = store::restore(&config, source, Clock::system().now()).await;
     file_ownership::restore_ownership(&config.data);
     let SnapshotRestoration { file, result, warnings } = restored?;
-    let mut told = maintenance::verification_view(&result.counts);
-    told["restored"] = json!(file.display().to_string());
-    told["keptAside"] = json!(result.replaced_store.map(|aside| aside.display().to_string()));
-    add_warnings(&mut told, &warnings);
-    print(&order.target, &told)
+    let mut summary = maintenance::verification_view(&result.counts);
+    summary["restored"] = json!(file.display().to_string());
+    summary["keptAside"] = json!(result.replaced_store.map(|aside| aside.display().to_string()));
+    add_warnings(&mut summary, &warnings);
+    print(&args.target, &summary)
 }
 
 /// Rewrites the store to free space.
-pub(super) async fn compact(order: CompactArgs) -> Result<(), CliError> {
-    let config = order.target.config()?;
+pub(super) async fn compact(args: CompactArgs) -> Result<(), CliError> {
+    let config = args.target.config()?;
     require_store(&config)?;
     let compacted = store::compact(&config).await;
     file_ownership::restore_ownership(&config.data);
     let compacted = compacted?;
-    let mut told = maintenance::verification_view(&compacted.counts);
-    told["bytesBefore"] = json!(compacted.before);
-    told["bytesAfter"] = json!(compacted.after);
-    print(&order.target, &told)
+    let mut summary = maintenance::verification_view(&compacted.counts);
+    summary["bytesBefore"] = json!(compacted.before);
+    summary["bytesAfter"] = json!(compacted.after);
+    print(&args.target, &summary)
 }
 
 /// Prints warnings to standard error, and adds them to the output for programs.
-fn add_warnings(told: &mut Value, warnings: &[String]) {
+fn add_warnings(summary: &mut Value, warnings: &[String]) {
     for warning in warnings {
         console::error(&format!("warning: {warning}"));
     }
     if !warnings.is_empty() {
-        told["warnings"] = json!(warnings);
+        summary["warnings"] = json!(warnings);
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) fn require_store(config: &CoordinatorConfig) -> Result<(), CliError> 
     if config.data.join("store").exists() { Ok(()) } else { Err(CliError::NoStore(config.data.clone())) }
 }
 
-pub(super) fn print(target: &CommandTarget, told: &Value) -> Result<(), CliError> {
-    let shown = if target.json { console::json(told) } else { show(told, &[]) };
-    shown.map_err(CliError::Output)
+pub(super) fn print(target: &CommandTarget, summary: &Value) -> Result<(), CliError> {
+    let text = if target.json { console::json(summary) } else { show(summary, &[]) };
+    text.map_err(CliError::Output)
 }

@@ -6,17 +6,17 @@ use clap::error::ErrorKind;
 use super::*;
 
 fn parse(line: &str) -> Result<Command, ErrorKind> {
-    let words = std::iter::once("parallax").chain(line.split_whitespace());
-    Cli::try_parse_from(words).map(|cli| cli.command).map_err(|error| error.kind())
+    let arguments = std::iter::once("parallax").chain(line.split_whitespace());
+    Cli::try_parse_from(arguments).map(|cli| cli.command).map_err(|error| error.kind())
 }
 
 #[test]
-fn the_definitions_hold_together() {
+fn the_definitions_of_clap_are_consistent() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn every_command_of_the_doors_is_taken() {
+fn every_command_line_is_parsed() {
     for line in [
         "up",
         "up --demo --data d --listen 127.0.0.1:0 --mesh-listen 127.0.0.1:0 --ready-file r",
@@ -44,7 +44,7 @@ fn every_command_of_the_doors_is_taken() {
 }
 
 #[test]
-fn wrong_usage_is_told_from_a_call_for_help() {
+fn wrong_usage_and_help_are_distinguished() {
     for (line, kind) in [
         ("no-such-command", ErrorKind::InvalidSubcommand),
         ("", ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand),
@@ -66,12 +66,12 @@ fn wrong_usage_is_told_from_a_call_for_help() {
 }
 
 #[test]
-fn the_commands_of_the_readmes_are_taken() {
+fn the_commands_of_the_readmes_are_parsed() {
     let texts = [include_str!("../../../README.md"), include_str!("../../../deploy/README.md")];
     let mut counts = [0, 0];
     for (command, is_line) in texts.into_iter().flat_map(readme_commands) {
-        let words = shlex::split(&command).expect(&command);
-        match Cli::try_parse_from(&words) {
+        let arguments = shlex::split(&command).expect(&command);
+        match Cli::try_parse_from(&arguments) {
             Ok(_) => {}
             // Prose may name a command without its arguments.
             Err(error) if !is_line && is_unfinished(error.kind()) => {}
@@ -89,25 +89,25 @@ fn is_unfinished(kind: ErrorKind) -> bool {
 /// Returns the commands after `parallax`, its alias `px` and `cargo run` in a README, and whether each is a line of
 /// a code block or part of a sentence.
 fn readme_commands(text: &str) -> Vec<(String, bool)> {
-    let mut found = Vec::new();
-    for (number, part) in text.split("```").enumerate() {
+    let mut commands = Vec::new();
+    for (number, section) in text.split("```").enumerate() {
         if number % 2 == 0 {
-            let spans = part.split('`').skip(1).step_by(2).filter(|span| !span.contains('…'));
-            found.extend(spans.filter_map(command).map(|command| (command, false)));
-        } else if let Some(block) = part.strip_prefix("sh\n") {
+            let spans = section.split('`').skip(1).step_by(2).filter(|span| !span.contains('…'));
+            commands.extend(spans.filter_map(command).map(|command| (command, false)));
+        } else if let Some(block) = section.strip_prefix("sh\n") {
             let block = block.replace("\\\n", " ");
-            found.extend(block.lines().filter_map(command).map(|command| (command, true)));
+            commands.extend(block.lines().filter_map(command).map(|command| (command, true)));
         }
     }
-    found
+    commands
 }
 
 /// Returns the `parallax` command in a line, without pipes and comments.
 fn command(line: &str) -> Option<String> {
     let line = line.split(" #").next()?.trim().replace('\n', " ");
-    let behind = |mark: &str| line.split_once(mark).map(|(_, rest)| rest.to_owned());
+    let after = |mark: &str| line.split_once(mark).map(|(_, rest)| rest.to_owned());
     let rest = line.strip_prefix("px ").or_else(|| line.strip_prefix("parallax ")).map(str::to_owned);
-    let rest = rest.or_else(|| behind(" coordinator parallax ")).or_else(|| behind("cargo run --release -- "))?;
+    let rest = rest.or_else(|| after(" coordinator parallax ")).or_else(|| after("cargo run --release -- "))?;
     let rest = rest.split('|').next()?.replace("$2", "europe");
     Some(format!("parallax {rest}"))
 }

@@ -2,9 +2,9 @@
 
 use strsim::levenshtein;
 
-/// Returns the closest name of `known` and its edit distance; the first of several.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<(&'a str, usize)> {
-    known.map(|candidate| (candidate, levenshtein(name, candidate))).min_by_key(|(_, distance)| *distance)
+/// Returns the closest of `candidates` and its edit distance; the first of several.
+pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<(&'a str, usize)> {
+    candidates.map(|candidate| (candidate, levenshtein(name, candidate))).min_by_key(|(_, distance)| *distance)
 }
 
 #[cfg(test)]

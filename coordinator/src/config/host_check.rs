@@ -53,14 +53,14 @@ fn fault(name: &str, path: &Path, rule: String) -> ConfigFault {
 }
 
 fn open(path: &Path) -> Result<(), String> {
-    let facts = File::open(path).and_then(|file| file.metadata()).map_err(|error| error.to_string())?;
-    if facts.is_file() { Ok(()) } else { Err("is not a file".to_owned()) }
+    let metadata = File::open(path).and_then(|file| file.metadata()).map_err(|error| error.to_string())?;
+    if metadata.is_file() { Ok(()) } else { Err("is not a file".to_owned()) }
 }
 
 fn certificates(path: &Path) -> Result<(), String> {
     open(path)?;
-    let mut found = CertificateDer::pem_file_iter(path).map_err(|error| error.to_string())?;
-    match found.next() {
+    let mut certificates = CertificateDer::pem_file_iter(path).map_err(|error| error.to_string())?;
+    match certificates.next() {
         Some(Ok(_)) => Ok(()),
         Some(Err(error)) => Err(format!("holds no certificate in PEM: {error}")),
         None => Err("holds no certificate in PEM".to_owned()),
@@ -104,15 +104,15 @@ mod tests {
         config.acme.roots = at("text");
         config.mail.ca = at("");
         config.mail.folder = at("text");
-        let told: Vec<String> = config.file_faults().iter().map(ConfigFault::to_string).collect();
-        let here = folder.path().display();
+        let faults: Vec<String> = config.file_faults().iter().map(ConfigFault::to_string).collect();
+        let folder_path = folder.path().display();
         assert_eq!(
-            told,
+            faults,
             [
-                format!("tls.certificate: {here}/none.pem: No such file or directory (os error 2)"),
-                format!("acme.roots: {here}/text: holds no certificate in PEM"),
-                format!("mail.ca: {here}/: is not a file"),
-                format!("mail.folder: {here}/text: is not a folder"),
+                format!("tls.certificate: {folder_path}/none.pem: No such file or directory (os error 2)"),
+                format!("acme.roots: {folder_path}/text: holds no certificate in PEM"),
+                format!("mail.ca: {folder_path}/: is not a file"),
+                format!("mail.folder: {folder_path}/text: is not a folder"),
             ]
         );
     }
@@ -123,22 +123,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secrets-key");
         let config = CoordinatorConfig { secrets_key_file: Some(path.clone()), ..CoordinatorConfig::default() };
-        let told = || config.file_faults().iter().map(ConfigFault::to_string).collect::<Vec<_>>();
+        let faults = || config.file_faults().iter().map(ConfigFault::to_string).collect::<Vec<_>>();
         let fault = |rule: &str| vec![format!("secrets_key_file: {}: {rule}", path.display())];
         let set_mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(told(), fault("entity not found"));
+        assert_eq!(faults(), fault("entity not found"));
         parallax_certs::sealing::write_new_key(&path, false).unwrap();
-        assert_eq!(told(), Vec::<String>::new());
+        assert_eq!(faults(), Vec::<String>::new());
         set_mode(0o640);
         let loose = "mode is 640, so other users can access it; it must be 600";
-        assert_eq!(told(), fault(loose));
+        assert_eq!(faults(), fault(loose));
         std::fs::write(&path, "no key").unwrap();
         set_mode(0o600);
-        assert_eq!(told(), fault("has a line that is not 32 bytes in base64"));
+        assert_eq!(faults(), fault("has a line that is not 32 bytes in base64"));
     }
 
     #[test]
-    fn an_admin_address_that_strangers_may_reach_is_frowned_at() {
+    fn a_public_admin_address_is_warned_about() {
         let mut config = CoordinatorConfig::default();
         let mut is_exposed = |listen: &str| {
             config.admin.listen = Some(listen.parse().unwrap());

@@ -127,15 +127,15 @@ impl OutgoingMailConfig {
 
 pub(super) fn read_transport(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     let all = [MailTransport::None, MailTransport::Smtp, MailTransport::Folder];
-    let found = all.into_iter().find(|it| it.name() == text);
-    config.mail.transport = found.ok_or("must be \"smtp\", \"folder\" or \"none\"")?;
+    let choice = all.into_iter().find(|it| it.name() == text);
+    config.mail.transport = choice.ok_or("must be \"smtp\", \"folder\" or \"none\"")?;
     Ok(())
 }
 
 pub(super) fn read_tls(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     let all = [MailTls::StartTls, MailTls::Implicit, MailTls::None];
-    let found = all.into_iter().find(|it| it.name() == text);
-    config.mail.tls = found.ok_or("must be \"starttls\", \"implicit\" or \"none\"")?;
+    let choice = all.into_iter().find(|it| it.name() == text);
+    config.mail.tls = choice.ok_or("must be \"starttls\", \"implicit\" or \"none\"")?;
     Ok(())
 }
 

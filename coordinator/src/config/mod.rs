@@ -242,12 +242,16 @@ impl CoordinatorConfig {
         let mut faults = Vec::new();
         if let Some(path) = file {
             for entry in settings_file::read(path)? {
-                let place = format!("{}:{}: {}", path.display(), entry.line, entry.name);
+                let position = format!("{}:{}: {}", path.display(), entry.line, entry.name);
                 let read = entry.value.and_then(|value| match find(&entry.name) {
                     Some(setting) => setting.apply(&mut config, &value),
                     None => Err(unknown(&entry.name)),
                 });
-                faults.extend(read.err().map(|rule| ConfigFault { origin: place, rule, is_from_environment: false }));
+                faults.extend(read.err().map(|rule| ConfigFault {
+                    origin: position,
+                    rule,
+                    is_from_environment: false,
+                }));
             }
         }
         for (variable, value) in sorted_variables(environment) {
@@ -266,8 +270,8 @@ impl CoordinatorConfig {
         let missing = missing.or(tls);
         match missing.or_else(|| config.mail.missing().map(|(name, rule)| (format!("mail.{name}"), rule))) {
             None => Ok(config),
-            Some((place, rule)) => {
-                Err(ConfigError::Invalid(vec![ConfigFault { origin: place, rule, is_from_environment: false }]))
+            Some((position, rule)) => {
+                Err(ConfigError::Invalid(vec![ConfigFault { origin: position, rule, is_from_environment: false }]))
             }
         }
     }
@@ -277,9 +281,9 @@ impl CoordinatorConfig {
         let mut text = String::new();
         let mut section = "";
         for setting in SETTINGS {
-            let (of, key) = setting.name.rsplit_once('.').unwrap_or(("", setting.name));
-            if of != section {
-                section = of;
+            let (section_name, key) = setting.name.rsplit_once('.').unwrap_or(("", setting.name));
+            if section_name != section {
+                section = section_name;
                 text.push_str(&format!("\n[{section}]\n"));
             }
             match (setting.format)(self) {
@@ -336,9 +340,9 @@ fn unknown(name: &str) -> String {
 
 /// Returns the `PARALLAX_` variables, in a fixed order.
 fn sorted_variables(environment: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
-    let mut ours: Vec<_> = environment.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
-    ours.sort();
-    ours
+    let mut variables: Vec<_> = environment.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+    variables.sort();
+    variables
 }
 
 /// Applies one variable. Names unlike any setting belong to other programs (the agent, a container's service
@@ -351,8 +355,9 @@ fn apply_variable(config: &mut CoordinatorConfig, variable: &str, value: &str) -
         && let Some(setting) = SETTINGS.iter().find(|setting| variable_name(setting) == name)
     {
         let path = Path::new(value);
-        let held = settings_file::read_text(path, MAX_VALUE_FILE).map_err(|error| format!("names {value}: {error}"))?;
-        return setting.apply(config, held.trim());
+        let file_value =
+            settings_file::read_text(path, MAX_VALUE_FILE).map_err(|error| format!("names {value}: {error}"))?;
+        return setting.apply(config, file_value.trim());
     }
     let names: Vec<String> = SETTINGS.iter().map(variable_name).collect();
     match closest_name::nearest(variable, names.iter().map(String::as_str)) {

@@ -70,8 +70,8 @@ fn is_section(name: &str) -> bool {
 /// Converts a value to the text that a variable would have, if its type fits the setting. Unknown settings get an
 /// empty text.
 fn scalar_text(name: &str, value: &DeValue<'_>) -> Result<String, String> {
-    let shape = SETTINGS.iter().find(|setting| setting.name == name).map(|setting| setting.value_type);
-    match (shape, value) {
+    let value_type = SETTINGS.iter().find(|setting| setting.name == name).map(|setting| setting.value_type);
+    match (value_type, value) {
         (None, _) => Ok(String::new()),
         (Some(ValueType::Text), DeValue::String(text)) => Ok(text.to_string()),
         (Some(ValueType::Number), DeValue::Integer(number)) if number.radix() == 10 => Ok(number.as_str().to_owned()),

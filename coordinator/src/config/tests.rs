@@ -14,7 +14,7 @@ fn load(file: &str, environment: &[(&str, &str)]) -> Result<CoordinatorConfig, S
 }
 
 #[test]
-fn flags_go_before_the_environment_and_the_environment_before_the_file() {
+fn flags_override_the_environment_and_the_environment_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("c.toml");
     std::fs::write(
@@ -34,7 +34,7 @@ fn flags_go_before_the_environment_and_the_environment_before_the_file() {
 
 #[test]
 fn a_wrong_file_is_refused_with_file_line_and_rule() {
-    for (text, told) in [
+    for (text, fault) in [
         (
             "data = \"d\"\nlissten = \"127.0.0.1:1\"\n",
             "coordinator.toml:2: lissten is not a setting; did you mean listen?",
@@ -106,20 +106,20 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
              coordinator.toml:2: listen must be an IP address and a port, such as 127.0.0.1:8080, not \"x\"",
         ),
     ] {
-        assert_eq!(load(text, &[]).unwrap_err(), told, "{text}");
+        assert_eq!(load(text, &[]).unwrap_err(), fault, "{text}");
     }
-    let told = load("data = \"d\"\nlisten = \n", &[]).unwrap_err();
-    assert!(told.starts_with("coordinator.toml:2: "), "{told}");
-    let told = load("data = \"d\"\ndata = \"e\"\n", &[]).unwrap_err();
-    assert!(told.starts_with("coordinator.toml:2: "), "{told}");
+    let fault = load("data = \"d\"\nlisten = \n", &[]).unwrap_err();
+    assert!(fault.starts_with("coordinator.toml:2: "), "{fault}");
+    let fault = load("data = \"d\"\ndata = \"e\"\n", &[]).unwrap_err();
+    assert!(fault.starts_with("coordinator.toml:2: "), "{fault}");
 }
 
 #[test]
-fn a_wrong_variable_is_refused_by_its_name_and_those_of_others_are_left_alone() {
-    let told = load("", &[("PARALLAX_LISTEN", "x")]).unwrap_err();
-    assert!(told.starts_with("PARALLAX_LISTEN must be an IP address"), "{told}");
-    let told = load("", &[("PARALLAX_LISTENN", "127.0.0.1:1")]).unwrap_err();
-    assert_eq!(told, "PARALLAX_LISTENN is not a setting; did you mean PARALLAX_LISTEN?");
+fn an_unknown_variable_is_refused_and_foreign_ones_are_ignored() {
+    let fault = load("", &[("PARALLAX_LISTEN", "x")]).unwrap_err();
+    assert!(fault.starts_with("PARALLAX_LISTEN must be an IP address"), "{fault}");
+    let fault = load("", &[("PARALLAX_LISTENN", "127.0.0.1:1")]).unwrap_err();
+    assert_eq!(fault, "PARALLAX_LISTENN is not a setting; did you mean PARALLAX_LISTEN?");
     assert!(load("", &[("PARALLAX_AGENT_DATA", "x"), ("PARALLAX_BIN_DIR", "x")]).is_ok());
 }
 
@@ -131,49 +131,49 @@ fn a_variable_can_name_a_file_with_the_value() {
     let path = path.display().to_string();
     let config = load("", &[("PARALLAX_BASE_URL_FILE", &path)]).unwrap();
     assert_eq!(config.http.base_url.as_deref(), Some("https://a.example"));
-    let told = load("", &[("PARALLAX_BASE_URL_FILE", "/nowhere/at/all")]).unwrap_err();
-    assert!(told.starts_with("PARALLAX_BASE_URL_FILE names /nowhere/at/all: "), "{told}");
+    let fault = load("", &[("PARALLAX_BASE_URL_FILE", "/nowhere/at/all")]).unwrap_err();
+    assert!(fault.starts_with("PARALLAX_BASE_URL_FILE names /nowhere/at/all: "), "{fault}");
 }
 
 #[test]
-fn what_is_shown_can_be_read_again() {
+fn printed_settings_can_be_read_again() {
     let mut config = CoordinatorConfig::default();
     config.http.base_url = Some("https://a.example".to_owned());
     config.mesh.name = "a \"quoted\" name".to_owned();
     config.plans.interval_ms = [60_000, 10_000, 5_000];
     config.log.format = LogFormat::Json;
     config.deliver.allow_private = true;
-    let shown = config.to_toml();
-    assert_eq!(load(&shown, &[]), Ok(config), "{shown}");
-    assert!(shown.contains("confirmation = \"other-network\""), "{shown}");
+    let printed = config.to_toml();
+    assert_eq!(load(&printed, &[]), Ok(config), "{printed}");
+    assert!(printed.contains("confirmation = \"other-network\""), "{printed}");
 }
 
 #[test]
 fn a_missing_file_is_named() {
-    let told =
+    let fault =
         CoordinatorConfig::load(CoordinatorConfig::default(), Some(Path::new("/nowhere.toml")), [], &Flags::default());
-    assert!(told.unwrap_err().to_string().starts_with("/nowhere.toml: "));
+    assert!(fault.unwrap_err().to_string().starts_with("/nowhere.toml: "));
 }
 
 #[test]
 fn the_operators_webhook_needs_a_secret_which_nothing_shows() {
     let hook = "[operator]\nmail = \"ops@example.com\"\nwebhook = \"https://ops.example/hook\"\n";
-    let refused = load(hook, &[]).unwrap_err();
-    assert_eq!(refused, "operator.webhook_secret is required with operator.webhook");
+    let unsigned_fault = load(hook, &[]).unwrap_err();
+    assert_eq!(unsigned_fault, "operator.webhook_secret is required with operator.webhook");
     let secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
     let config = load(hook, &[("PARALLAX_OPERATOR_WEBHOOK_SECRET", secret)]).unwrap();
     assert_eq!(config.operator.webhook_secret.as_deref(), Some(secret));
-    let shown = format!("{config:?}{}", config.to_toml());
-    assert!(!shown.contains(secret) && shown.contains("ops@example.com"), "{shown}");
+    let printed = format!("{config:?}{}", config.to_toml());
+    assert!(!printed.contains(secret) && printed.contains("ops@example.com"), "{printed}");
     for (setting, text) in [
         ("MAIL", "nobody"),
         ("WEBHOOK", "ftp://a.example"),
         ("WEBHOOK", "https://user@a.example"),
         ("WEBHOOK_SECRET", "whsec_c2hvcnQ="),
     ] {
-        let told = load(hook, &[(&format!("PARALLAX_OPERATOR_{setting}"), text)]).unwrap_err();
-        assert!(told.starts_with(&format!("PARALLAX_OPERATOR_{setting} must be")), "{told}");
-        assert_eq!(told.contains(text), setting != "WEBHOOK_SECRET", "{told}");
+        let fault = load(hook, &[(&format!("PARALLAX_OPERATOR_{setting}"), text)]).unwrap_err();
+        assert!(fault.starts_with(&format!("PARALLAX_OPERATOR_{setting} must be")), "{fault}");
+        assert_eq!(fault.contains(text), setting != "WEBHOOK_SECRET", "{fault}");
     }
 }
 
@@ -194,7 +194,7 @@ fn mail_is_off_unless_all_that_it_needs_is_set() {
         Err("mail.tls must be \"starttls\" or \"implicit\" if a password is set".to_owned())
     );
     assert_eq!(with("username = \"u\"\n"), Err("mail.password must be set together with mail.username".to_owned()));
-    for (file, told) in [
+    for (file, fault) in [
         ("transport = \"smtp\"", "mail.host must be set with transport = \"smtp\""),
         ("transport = \"smtp\"\nhost = \"h\"", "mail.from must be set with transport = \"smtp\""),
         ("transport = \"folder\"", "mail.folder must be set with transport = \"folder\""),
@@ -217,16 +217,17 @@ fn mail_is_off_unless_all_that_it_needs_is_set() {
             "coordinator.toml:2: mail.password must be 1 to 1000 bytes without control characters",
         ),
     ] {
-        assert_eq!(load(&format!("[mail]\n{file}\n"), &[]).err().as_deref(), Some(told), "{file}");
+        assert_eq!(load(&format!("[mail]\n{file}\n"), &[]).err().as_deref(), Some(fault), "{file}");
     }
 }
 
 #[test]
 fn the_password_of_the_mail_server_is_shown_nowhere() {
     let folder = tempfile::tempdir().unwrap();
-    let held = folder.path().join("password");
-    std::fs::write(&held, "pa55word\n").unwrap();
-    let environment = [("PARALLAX_MAIL_USERNAME", "status"), ("PARALLAX_MAIL_PASSWORD_FILE", held.to_str().unwrap())];
+    let password_file = folder.path().join("password");
+    std::fs::write(&password_file, "pa55word\n").unwrap();
+    let environment =
+        [("PARALLAX_MAIL_USERNAME", "status"), ("PARALLAX_MAIL_PASSWORD_FILE", password_file.to_str().unwrap())];
     let config = load("", &environment).unwrap();
     assert_eq!(config.mail.password.as_deref(), Some("pa55word"));
     assert!(!format!("{config:?}{}", config.to_toml()).contains("pa55word"));

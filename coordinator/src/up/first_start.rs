@@ -36,8 +36,8 @@ impl FirstStart {
             UpMode::Demo => ("Demo Shop", "demo"),
         };
         let pages = service.pages.list_of_account(account.id).await?;
-        let wanted = pages.iter().find(|page| page.slug == slug);
-        let page = match (wanted, pages.first(), kind) {
+        let existing = pages.iter().find(|page| page.slug == slug);
+        let page = match (existing, pages.first(), kind) {
             (Some(page), _, _) | (None, Some(page), UpMode::Single { .. }) => page.clone(),
             (None, _, _) => service.pages.create_as_operator(account.id, name, slug).await?,
         };

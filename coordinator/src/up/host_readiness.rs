@@ -43,15 +43,15 @@ enum FaultChange {
 /// Logs the faults of hosts whenever they change. Never returns. Started once the local agents had time to connect,
 /// so those connected represent this host.
 pub(super) async fn watch_readiness(members: MemberStore, names: BTreeSet<String>) {
-    let mut known = LoggedFaults::default();
-    let mut look = interval(POLL_INTERVAL);
+    let mut logged = LoggedFaults::default();
+    let mut ticks = interval(POLL_INTERVAL);
     loop {
-        look.tick().await;
+        ticks.tick().await;
         let agents = members.connected_agents();
         let connected = agents.iter().filter(|it| it.connected_since.is_some());
         let reports: Vec<HostReport<'_>> =
             connected.map(|it| HostReport { agent: it.agent.id, name: &it.agent.name, faults: &it.faults }).collect();
-        for change in known.record(&reports, &names) {
+        for change in logged.record(&reports, &names) {
             change.log();
         }
     }
@@ -115,41 +115,41 @@ mod tests {
 
     #[test]
     fn faults_of_this_host_are_logged_once_for_all_local_agents() {
-        let (names, mut known) = (names(), LoggedFaults::default());
-        let dead = ["the resolver answers nobody".to_owned()];
-        let mut connected = reports(&names, &dead);
-        assert_eq!(known.record(&connected, &names), [FaultChange::Host(dead.to_vec())]);
-        assert_eq!(known.record(&connected, &names), []);
-        let both = ["no leave to ping".to_owned(), dead[0].clone()];
+        let (names, mut logged) = (names(), LoggedFaults::default());
+        let no_resolver = ["the resolver answers nobody".to_owned()];
+        let mut connected = reports(&names, &no_resolver);
+        assert_eq!(logged.record(&connected, &names), [FaultChange::Host(no_resolver.to_vec())]);
+        assert_eq!(logged.record(&connected, &names), []);
+        let both = ["no leave to ping".to_owned(), no_resolver[0].clone()];
         connected[3].faults = &both;
-        assert_eq!(known.record(&connected, &names), [FaultChange::Host(both.to_vec())]);
-        assert_eq!(known.record(&[], &names), [], "nobody is there to judge this host");
-        assert_eq!(known.record(&reports(&names, &[]), &names), [FaultChange::Host(Vec::new())]);
+        assert_eq!(logged.record(&connected, &names), [FaultChange::Host(both.to_vec())]);
+        assert_eq!(logged.record(&[], &names), [], "nobody is there to judge this host");
+        assert_eq!(logged.record(&reports(&names, &[]), &names), [FaultChange::Host(Vec::new())]);
     }
 
     #[test]
     fn a_revoked_local_agent_does_not_silence_the_others() {
-        let (names, mut known) = (names(), LoggedFaults::default());
-        let dead = ["the resolver answers nobody".to_owned()];
-        let connected = reports(&names, &dead);
-        assert_eq!(known.record(&connected[1..], &names), [FaultChange::Host(dead.to_vec())]);
+        let (names, mut logged) = (names(), LoggedFaults::default());
+        let no_resolver = ["the resolver answers nobody".to_owned()];
+        let connected = reports(&names, &no_resolver);
+        assert_eq!(logged.record(&connected[1..], &names), [FaultChange::Host(no_resolver.to_vec())]);
     }
 
     #[test]
     fn faults_of_other_hosts_are_logged_for_each_agent_as_they_change() {
-        let (names, mut known) = (names(), LoggedFaults::default());
-        let dead = ["the resolver answers nobody".to_owned()];
+        let (names, mut logged) = (names(), LoggedFaults::default());
+        let no_resolver = ["the resolver answers nobody".to_owned()];
         let mut connected = reports(&names, &[]);
         let (agent, name) = (AgentId::from_u128(99), "fra1");
         connected.push(HostReport { agent, name, faults: &[] });
-        assert_eq!(known.record(&connected, &names), []);
+        assert_eq!(logged.record(&connected, &names), []);
         let change = |faults: &[String]| FaultChange::Remote { agent, name: name.to_owned(), faults: faults.to_vec() };
-        connected[12].faults = &dead;
-        assert_eq!(known.record(&connected, &names), [change(&dead)]);
-        assert_eq!(known.record(&connected[..12], &names), [], "it is not connected");
-        assert_eq!(known.record(&connected, &names), []);
+        connected[12].faults = &no_resolver;
+        assert_eq!(logged.record(&connected, &names), [change(&no_resolver)]);
+        assert_eq!(logged.record(&connected[..12], &names), [], "it is not connected");
+        assert_eq!(logged.record(&connected, &names), []);
         connected[12].faults = &[];
-        assert_eq!(known.record(&connected, &names), [change(&[])]);
-        assert!(known.remote.is_empty());
+        assert_eq!(logged.record(&connected, &names), [change(&[])]);
+        assert!(logged.remote.is_empty());
     }
 }

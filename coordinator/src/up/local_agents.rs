@@ -72,8 +72,8 @@ impl LocalAgents {
         let folder = settings.data.join("agents");
         let mesh = reachable(running.mesh_addr).to_string();
         // A revoked agent stays away until its folder is deleted.
-        let (gone, locals): (Vec<_>, Vec<_>) = locals.iter().partition(|local| is_revoked(&folder, local));
-        for local in gone {
+        let (revoked, locals): (Vec<_>, Vec<_>) = locals.iter().partition(|local| is_revoked(&folder, local));
+        for local in revoked {
             tracing::warn!(agent = local.name, "a local agent was revoked; delete its folder to let it join again");
         }
         let joining = locals.iter().map(|local| join(&folder, &mesh, &running.members, local));
@@ -96,10 +96,10 @@ impl LocalAgents {
 
     /// Waits until all are connected, up to a limit: a revoked agent never connects.
     pub(super) async fn wait_until_connected(&self, members: &MemberStore) {
-        let mut look = interval(POLL_INTERVAL);
+        let mut ticks = interval(POLL_INTERVAL);
         let connecting = async {
             loop {
-                look.tick().await;
+                ticks.tick().await;
                 let live = members.connected_agents();
                 let live = live.iter().filter(|view| view.connected_since.is_some());
                 let live: BTreeSet<&str> = live.map(|view| view.agent.name.as_str()).collect();
@@ -126,12 +126,12 @@ impl LocalAgents {
 /// Runs a local agent until shutdown, restarting it after failures.
 async fn run(name: String, config: AgentConfig, mut stopping: watch::Receiver<bool>) {
     loop {
-        let mut told = stopping.clone();
-        let told = async move {
+        let mut stop_signal = stopping.clone();
+        let stop_signal = async move {
             // A dropped sender is a reason to stop, too.
-            let _ = told.wait_for(|stop| *stop).await;
+            let _ = stop_signal.wait_for(|stop| *stop).await;
         };
-        let Err(error) = parallax_agent::run(config.clone(), told).await else { return };
+        let Err(error) = parallax_agent::run(config.clone(), stop_signal).await else { return };
         if let AgentError::Departed { departure, .. } = error {
             tracing::warn!(agent = name, "a local agent stopped: {departure}");
             return;
@@ -168,18 +168,18 @@ async fn join(folder: &Path, mesh: &str, members: &MemberStore, local: &LocalAge
         return Ok(config);
     }
     remove_lost_agent(members, &local.name).await?;
-    let wish = InviteRequest {
+    let request = InviteRequest {
         name: local.name.clone(),
         region: local.region,
         network: local.network.clone(),
         lifetime: INVITATION_LIFE,
     };
-    let (_, token) = members.invite(wish).await?;
+    let (_, token) = members.invite(request).await?;
     parallax_agent::join::join(&config, mesh, &token.expose()).await.map_err(fault)?;
     Ok(config)
 }
 
-/// Frees the name of an agent whose identity was lost: it has joined or was invited, and its folder is gone.
+/// Frees the name of an agent whose identity was lost: it has joined or was invited, and its folder is missing.
 async fn remove_lost_agent(members: &MemberStore, name: &str) -> Result<(), MemberError> {
     let key = name_key(name);
     for agent in members.agents().await?.iter().filter(|agent| name_key(&agent.name) == key) {

@@ -127,11 +127,11 @@ impl UpMode {
             }],
             Self::Demo => demo::DEMO_AGENTS
                 .iter()
-                .map(|place| LocalAgent {
-                    name: place.name.to_owned(),
-                    region: place.region,
-                    network: place.network.to_owned(),
-                    source: Some(IpAddr::V4(place.address())),
+                .map(|agent| LocalAgent {
+                    name: agent.name.to_owned(),
+                    region: agent.region,
+                    network: agent.network.to_owned(),
+                    source: Some(IpAddr::V4(agent.address())),
                     allow_local: true,
                     trust: trust.cloned(),
                     rdap: rdap.cloned(),
@@ -167,13 +167,13 @@ pub async fn run(
     }
     let (stop, stopping) = watch::channel(false);
     let running = app::start(config.clone(), stopping).await?;
-    let settled = tokio::select! {
+    let outcome = tokio::select! {
         biased;
         _ = shutdown.wait_for(|stop| *stop) => Ok(None),
-        settled = start_local_parts(&kind, &config, ready_file, &running) => settled.map(Some),
+        outcome = start_local_parts(&kind, &config, ready_file, &running) => outcome.map(Some),
     };
     let mut coordinator = tokio::spawn(running.wait());
-    let (world, fault) = match settled {
+    let (world, fault) = match outcome {
         Ok(world) => (world, None),
         Err(fault) => (None, Some(fault)),
     };

@@ -49,15 +49,15 @@ impl ReadyInfo {
 /// # Errors
 /// The file could not be written.
 pub fn write(path: &Path, ready: &ReadyInfo) -> io::Result<()> {
-    let mut fresh = path.as_os_str().to_owned();
-    fresh.push(".new");
-    let fresh = Path::new(&fresh);
-    match std::fs::remove_file(fresh) {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = Path::new(&temporary);
+    match std::fs::remove_file(temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Err(_) | Ok(()) => {}
     }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(fresh)?;
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
     file.write_all(&serde_json::to_vec_pretty(ready)?)?;
     file.sync_all()?;
-    std::fs::rename(fresh, path)
+    std::fs::rename(temporary, path)
 }

@@ -31,10 +31,10 @@ impl Started {
         let _ = std::fs::remove_file(&file);
         let (stop, shutdown) = watch::channel(false);
         let running = tokio::spawn(run(kind, config, Some(file.clone()), shutdown));
-        let mut look = interval(Duration::from_millis(20));
+        let mut ticks = interval(Duration::from_millis(20));
         let ready = timeout(START, async {
             loop {
-                look.tick().await;
+                ticks.tick().await;
                 assert!(!running.is_finished(), "it ended before it was ready");
                 if let Ok(text) = std::fs::read(&file) {
                     return serde_json::from_slice(&text).unwrap();
@@ -56,14 +56,14 @@ async fn names_on(data: &Path, page: &Value) -> Vec<String> {
     let opened = app::open(&config).await.unwrap();
     let first = FirstStart::find_or_create(&opened.service, &UpMode::Demo).await.unwrap();
     assert_eq!(Value::from(first.page.id.to_string()), *page);
-    let shown = opened.service.monitors.list(&first.caller(&opened.service), first.page.id).await.unwrap();
-    let names = shown.into_iter().map(|shown| shown.monitor.name).collect();
+    let monitors = opened.service.monitors.list(&first.caller(&opened.service), first.page.id).await.unwrap();
+    let names = monitors.into_iter().map(|it| it.monitor.name).collect();
     opened.close().await;
     names
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_start_of_the_demo_makes_nothing_twice() {
+async fn a_second_start_of_the_demo_creates_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let demo = Started::start(UpMode::Demo, &data).await;
@@ -81,7 +81,7 @@ async fn a_second_start_of_the_demo_makes_nothing_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_local_agent_keeps_its_identity_and_only_the_first_start_tells_a_key() {
+async fn a_local_agent_keeps_its_identity_and_only_the_first_start_prints_a_key() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let kind = UpMode::Single { region: Region::Asia, network: "AS64500".to_owned() };
@@ -93,7 +93,7 @@ async fn one_local_agent_keeps_its_identity_and_only_the_first_start_tells_a_key
     up.stop().await;
     let opened = app::open(&CoordinatorConfig { data, ..CoordinatorConfig::default() }).await.unwrap();
     let agents = opened.members.agents().await.unwrap();
-    let told: Vec<_> = agents.iter().map(|agent| (agent.name.as_str(), agent.region)).collect();
-    assert_eq!(told, [("local-asia", Region::Asia)]);
+    let names: Vec<_> = agents.iter().map(|agent| (agent.name.as_str(), agent.region)).collect();
+    assert_eq!(names, [("local-asia", Region::Asia)]);
     opened.close().await;
 }

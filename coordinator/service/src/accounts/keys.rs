@@ -57,14 +57,14 @@ impl KeyService {
     pub fn authenticate(&self, text: &str) -> ServiceResult<Caller> {
         let key = ApiKeyText::parse(text).ok_or(ServiceError::Unauthenticated)?;
         let hash = key.hash();
-        let found = match self.key_by_hash(&hash)? {
+        let record = match self.key_by_hash(&hash)? {
             Some(id) => self.context.store().reader().key(id)?,
             None => None,
         };
         // An unknown key is compared like a known one, so that timing reveals nothing.
-        let stored = found.as_ref().map_or([0; 32], |key| key.value.hash);
+        let stored = record.as_ref().map_or([0; 32], |key| key.value.hash);
         let is_same = bool::from(stored.ct_eq(&hash));
-        let key = found.filter(|_| is_same).ok_or(ServiceError::Unauthenticated)?;
+        let key = record.filter(|_| is_same).ok_or(ServiceError::Unauthenticated)?;
         self.record_use(&key);
         Ok(Caller { key: key.value })
     }
@@ -148,17 +148,17 @@ impl KeyService {
 
     /// Accesses the index of key ids by hash: loaded from the store once, then updated with each created or deleted
     /// key.
-    fn with_key_index<T>(&self, act: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> ServiceResult<T> {
+    fn with_key_index<T>(&self, change: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> ServiceResult<T> {
         let mut names = self.key_index.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = names.as_mut() {
-            return Ok(act(names));
+            return Ok(change(names));
         }
         let reader = self.context.store().reader();
         let mut read = BTreeMap::new();
         for account in reader.accounts()? {
             read.extend(reader.keys_of(account.value.id)?.into_iter().map(|key| (key.value.hash, key.value.id)));
         }
-        Ok(act(names.insert(read)))
+        Ok(change(names.insert(read)))
     }
 
     /// Records the key's use in the background, at most once a minute.

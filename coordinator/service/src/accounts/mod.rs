@@ -45,12 +45,12 @@ impl AccountService {
         let email = text::parse_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
         // One at a time, so that an address is taken once and only one account is the first.
         let _making = self.context.create_lock.lock().await;
-        let others = self.context.store().read(|store| store.accounts()).await?;
-        if others.iter().any(|other| other.value.email.eq_ignore_ascii_case(&email)) {
+        let accounts = self.context.store().read(|store| store.accounts()).await?;
+        if accounts.iter().any(|other| other.value.email.eq_ignore_ascii_case(&email)) {
             return Err(ValidationErrors::single("email", "is taken").into());
         }
         let now = self.context.now();
-        let standard = if others.is_empty() { Plan::Pro } else { Plan::Free };
+        let standard = if accounts.is_empty() { Plan::Pro } else { Plan::Free };
         let account = Account {
             id: AccountId::new(now, rand::random()),
             email,
@@ -158,7 +158,7 @@ fn lost_features(
     }
     stops.interval_ms = limits.interval_ms(after, CheckKind::Http).filter(|_| is_probed);
     let allowed = limits.monitors(after);
-    let is_over = allowed < limits.monitors(before) && usize::try_from(allowed).is_ok_and(|most| counted > most);
+    let is_over = allowed < limits.monitors(before) && usize::try_from(allowed).is_ok_and(|limit| counted > limit);
     stops.monitors = is_over.then_some((counted, allowed));
     Ok(stops)
 }

@@ -34,8 +34,8 @@ impl TxtLookup for TxtResolver {
     fn texts<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, LookupFailure>> {
         async move {
             let Ok(Host::Name(name)) = Host::parse(name) else { return Err(LookupFailure::NoRecord) };
-            let asked = self.0.records(&name, DnsRecordKind::Txt, Instant::now() + TIMEOUT).await;
-            let records = asked.map_err(|error| match error {
+            let answer = self.0.records(&name, DnsRecordKind::Txt, Instant::now() + TIMEOUT).await;
+            let records = answer.map_err(|error| match error {
                 DialError::NotFound | DialError::NoAddress => LookupFailure::NoRecord,
                 DialError::ServFail { .. } => LookupFailure::ServerError,
                 DialError::DnsTimeout => LookupFailure::NoResponse,
@@ -56,13 +56,13 @@ pub async fn run(domains: Arc<DomainService>) {
     loop {
         match domains.due().await {
             Ok(due) => {
-                let looks = due.into_iter().map(|page| {
+                let checks = due.into_iter().map(|page| {
                     let domains = Arc::clone(&domains);
                     async move { (page, domains.verify(page).await) }
                 });
-                let mut looks = stream::iter(looks).buffer_unordered(AT_ONCE);
-                while let Some((page, looked)) = looks.next().await {
-                    if let Err(error) = looked {
+                let mut checks = stream::iter(checks).buffer_unordered(AT_ONCE);
+                while let Some((page, result)) = checks.next().await {
+                    if let Err(error) = result {
                         tracing::warn!(%page, %error, "the result of a domain look-up can't be stored");
                     }
                 }

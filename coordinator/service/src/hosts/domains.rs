@@ -88,8 +88,8 @@ impl DomainService {
         if page.domain_claim.is_none() {
             return Err(ValidationErrors::single("customDomain", "is not waiting to be verified").into());
         }
-        let paced = self.context.check_rate(&self.check_limit, 1, &id);
-        paced.map_err(|RateExceeded { seconds }| ServiceError::DomainCheckTooSoon { seconds })?;
+        let limited = self.context.check_rate(&self.check_limit, 1, &id);
+        limited.map_err(|RateExceeded { seconds }| ServiceError::DomainCheckTooSoon { seconds })?;
         self.verify(id).await?;
         self.context.page(caller, id)
     }
@@ -101,19 +101,19 @@ impl DomainService {
     pub async fn due(&self) -> ServiceResult<Vec<PageId>> {
         // Read first: an edit made in the meantime has a higher number.
         let edit = self.context.last_edit();
-        let known = self.claims().take().filter(|known| known.edit == edit);
-        let known = match known {
-            Some(known) => known,
+        let cached = self.claims().take().filter(|cached| cached.edit == edit);
+        let cached = match cached {
+            Some(cached) => cached,
             None => {
                 let pages = self.context.store().read(|store| store.pages()).await?;
-                let asking = |page: VersionedValue<Page>| Some((page.value.id, page.value.domain_claim?));
-                PendingClaims { edit, claims: pages.into_iter().filter_map(asking).collect() }
+                let claim_of = |page: VersionedValue<Page>| Some((page.value.id, page.value.domain_claim?));
+                PendingClaims { edit, claims: pages.into_iter().filter_map(claim_of).collect() }
             }
         };
         let now = self.context.now();
         let is_due = |claim: &DomainClaim| next_lookup(claim).is_some_and(|next| next <= now);
-        let due = known.claims.iter().filter(|(_, claim)| is_due(claim)).map(|(page, _)| *page).collect();
-        *self.claims() = Some(known);
+        let due = cached.claims.iter().filter(|(_, claim)| is_due(claim)).map(|(page, _)| *page).collect();
+        *self.claims() = Some(cached);
         Ok(due)
     }
 
@@ -123,39 +123,39 @@ impl DomainService {
     /// [`ServiceError::Internal`] if the store can't be read or written.
     pub async fn verify(&self, id: PageId) -> ServiceResult<()> {
         let Some(claim) = self.claim_of(id)? else { return Ok(()) };
-        let found = self.txt_lookup.texts(&claim.record_name()).await;
+        let records = self.txt_lookup.texts(&claim.record_name()).await;
         let now = self.context.now();
-        let judged = verify(&claim, found.as_deref().map_err(|unseen| *unseen), now);
-        let (claim, judged) = (&claim, &judged);
-        let looked = self
+        let verdict = verify(&claim, records.as_deref().map_err(|failure| *failure), now);
+        let (claim, verdict) = (&claim, &verdict);
+        let committed = self
             .context
             .commit_change(id.to_u128(), || async move {
                 let Some(page) = self.context.store().reader().page(id)? else { return Ok(((), None)) };
                 // The claim may have changed during the look-up.
-                let same = |asked: &DomainClaim| asked.host == claim.host && asked.token == claim.token;
-                if !page.value.domain_claim.as_ref().is_some_and(same) {
+                let is_same_claim = |other: &DomainClaim| other.host == claim.host && other.token == claim.token;
+                if !page.value.domain_claim.as_ref().is_some_and(is_same_claim) {
                     return Ok(((), None));
                 }
-                let refused = match judged {
-                    Err(words) => Some(words.clone()),
+                let problem = match verdict {
+                    Err(text) => Some(text.clone()),
                     Ok(()) => self.claim_conflict(&page.value, &claim.host, now)?,
                 };
                 let mut batch = Batch::new();
                 batch.expect(Expect::Page(id, Presence::At(page.revision)));
-                if refused.is_none() {
+                if problem.is_none() {
                     batch.event(self.context.page_event(id, EditKind::Changed));
                     if let Some(before) = page.value.custom_domain.clone().filter(|before| *before != claim.host) {
-                        let freed = ReservedHostname { account: page.value.account, until: now + RESERVED_FOR };
-                        batch.write(Op::PutReservedHostname(before, freed));
+                        let reservation = ReservedHostname { account: page.value.account, until: now + RESERVED_FOR };
+                        batch.write(Op::PutReservedHostname(before, reservation));
                     }
                 }
-                batch.write(with_lookup_result(page.value, claim, refused, now));
+                batch.write(with_lookup_result(page.value, claim, problem, now));
                 Ok(((), Some(batch)))
             })
             .await;
         // The result of a look-up emits no event, so the cached claims are dropped here.
         *self.claims() = None;
-        looked
+        committed
     }
 
     /// Releases a hostname from a page that should not have it, and lifts its reservation; called by the operator.
@@ -165,17 +165,17 @@ impl DomainService {
     /// [`ServiceError::NotFound`] for a hostname that no page has and that is not reserved.
     pub async fn release(&self, host: &str) -> ServiceResult<ReleasedHostname> {
         let host = &normalize_host(host).ok_or(ServiceError::NotFound)?;
-        let held = self.context.store().reader().page_by_host(host)?.map(|page| page.value.id);
-        let turn = held.map_or(0, |page| page.to_u128());
+        let owner = self.context.store().reader().page_by_host(host)?.map(|page| page.value.id);
+        let lock_id = owner.map_or(0, |page| page.to_u128());
         self.context
-            .commit_change(turn, || async move {
+            .commit_change(lock_id, || async move {
                 let reader = self.context.store().reader();
-                let (page, freed) = (reader.page_by_host(host)?, reader.reserved_hostname(host)?);
+                let (page, reservation) = (reader.page_by_host(host)?, reader.reserved_hostname(host)?);
                 let now = self.context.now();
                 let mut batch = Batch::new();
-                let account = match (&page, freed) {
+                let account = match (&page, reservation) {
                     (Some(page), _) => page.value.account,
-                    (None, Some(freed)) if freed.until > now => freed.account,
+                    (None, Some(reservation)) if reservation.until > now => reservation.account,
                     (None, _) => return Err(ServiceError::NotFound),
                 };
                 let released =
@@ -207,17 +207,17 @@ impl DomainService {
         if reader.page_by_host(host)?.is_some_and(|other| other.value.id != page.id) {
             return Ok(Some(format!("{host} is another page's domain")));
         }
-        let freed = reader.reserved_hostname(host)?;
-        Ok(freed.filter(|freed| freed.is_reserved_from(page.account, now)).map(|_| {
+        let reservation = reader.reserved_hostname(host)?;
+        Ok(reservation.filter(|reservation| reservation.is_reserved_from(page.account, now)).map(|_| {
             format!("{host} was another account's domain recently and is reserved for that account for 30 days")
         }))
     }
 }
 
 /// The page after a look-up: with the domain, or with the problem.
-fn with_lookup_result(mut page: Page, claim: &DomainClaim, refused: Option<String>, now: Timestamp) -> Page {
-    page.domain_claim = match refused {
-        Some(words) => Some(DomainClaim { checked_at: Some(now), problem: Some(words), ..claim.clone() }),
+fn with_lookup_result(mut page: Page, claim: &DomainClaim, problem: Option<String>, now: Timestamp) -> Page {
+    page.domain_claim = match problem {
+        Some(text) => Some(DomainClaim { checked_at: Some(now), problem: Some(text), ..claim.clone() }),
         None => {
             page.custom_domain = Some(claim.host.clone());
             None

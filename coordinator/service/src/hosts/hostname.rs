@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_localhost_are_no_names() {
+    fn addresses_and_localhost_are_not_hostnames() {
         for host in ["127.0.0.1", "[::1]", "[::1]:80", "::1", "localhost", "a.localhost", "localhost."] {
             assert!(is_ip_or_localhost(host), "{host}");
         }
@@ -46,8 +46,8 @@ mod tests {
     fn hosts_are_compared_in_one_form() {
         assert_eq!(normalize_host("Shop.Example.:443").as_deref(), Some("shop.example"));
         assert_eq!(normalize_host("127.0.0.1:80").as_deref(), Some("127.0.0.1"));
-        for bad in ["", ".", "[::1]:80", "a b", "ex\u{e4}mple", "a/b"] {
-            assert_eq!(normalize_host(bad), None, "{bad}");
+        for invalid in ["", ".", "[::1]:80", "a b", "ex\u{e4}mple", "a/b"] {
+            assert_eq!(normalize_host(invalid), None, "{invalid}");
         }
     }
 }

@@ -54,7 +54,7 @@ pub enum HostOwner {
     Unknown,
 }
 
-/// Knows which hostnames are served here, whose they are, and the addresses of pages under them. It changes nothing.
+/// Read-only directory of the hostnames served here: the page of each, and the URLs of pages.
 #[derive(Debug)]
 pub struct HostService {
     context: Arc<ServiceContext>,
@@ -78,7 +78,9 @@ impl HostService {
             return Ok(HostOwner::Page(slug));
         }
         let is_base = match (normalize_host(host), self.context.base_host()) {
-            (Some(host), Some(own)) => host == own || is_ip_or_localhost(&host) || is_ip_or_localhost(&own),
+            (Some(host), Some(base_host)) => {
+                host == base_host || is_ip_or_localhost(&host) || is_ip_or_localhost(&base_host)
+            }
             (Some(_), None) => true,
             (None, _) => is_ip_or_localhost(host),
         };
@@ -199,7 +201,7 @@ impl HostService {
     /// [`ServiceError::Internal`](crate::ServiceError::Internal) if the store can't be read.
     pub fn slug_of_host(&self, host: &str) -> ServiceResult<Option<String>> {
         let Some(host) = normalize_host(host) else { return Ok(None) };
-        if self.context.base_host().is_some_and(|own| own == host) {
+        if self.context.base_host().is_some_and(|base_host| base_host == host) {
             return Ok(None);
         }
         if let Some(root) = &self.context.settings().root_domain
@@ -218,6 +220,6 @@ impl HostService {
 
     /// Returns true if a host, in the form of a `Host` header, is that of the base URL.
     pub fn is_base_host(&self, host: &str) -> bool {
-        normalize_host(host).is_some_and(|host| self.context.base_host().is_some_and(|own| own == host))
+        normalize_host(host).is_some_and(|host| self.context.base_host().is_some_and(|base_host| base_host == host))
     }
 }

@@ -12,8 +12,8 @@ impl IncidentService {
     /// Lists a page's windows that were deleted within the last thirty days.
     pub(crate) async fn cancelled_windows_of(&self, page: PageId) -> ServiceResult<Vec<CancelledWindow>> {
         let (name, now) = (cancelled_key(page), self.context.now());
-        let found = self.context.store().read(move |store| store.stored_response(&name)).await?;
-        let mut cancelled = found.map(|found| decode_cancelled(&found.value)).unwrap_or_default();
+        let stored = self.context.store().read(move |store| store.stored_response(&name)).await?;
+        let mut cancelled = stored.map(|stored| decode_cancelled(&stored.value)).unwrap_or_default();
         cancelled.prune(now);
         Ok(cancelled.0)
     }
@@ -22,13 +22,13 @@ impl IncidentService {
     pub(super) fn record_cancelled(&self, deleted: &VersionedValue<Incident>, batch: &mut Batch) -> ServiceResult<()> {
         let (name, now) = (cancelled_key(deleted.value.page), self.context.now());
         let before = self.context.store().reader().stored_response(&name)?;
-        let mut cancelled = before.as_ref().map(|found| decode_cancelled(&found.value)).unwrap_or_default();
+        let mut cancelled = before.as_ref().map(|stored| decode_cancelled(&stored.value)).unwrap_or_default();
         if !cancelled.record_deletion(&deleted.value, deleted.revision, now) {
             return Ok(());
         }
         let answer = postcard::to_stdvec(&cancelled).map_err(|error| ServiceError::Internal(error.to_string()))?;
-        let is = before.map_or(Presence::Absent, |found| Presence::At(found.revision));
-        batch.expect(Expect::StoredResponse(name.clone(), is));
+        let presence = before.map_or(Presence::Absent, |stored| Presence::At(stored.revision));
+        batch.expect(Expect::StoredResponse(name.clone(), presence));
         let remembered =
             StoredResponse { fingerprint: [0; 32], response: answer, expires_at: now + cancelled::LISTED_FOR };
         batch.write(Op::DeleteExpiredResponses(now)).write(Op::PutStoredResponse(name, remembered));

@@ -44,30 +44,30 @@ impl IncidentService {
 
     /// Sweeps all accounts once. The first sweep only records the counts.
     pub(crate) async fn sweep_incidents(&self) -> storage::Result<()> {
-        let most = Plan::ALL.into_iter().map(|plan| self.context.limits().incidents(plan)).max();
-        let most = usize::try_from(most.unwrap_or(u32::MAX)).unwrap_or(usize::MAX);
-        self.sweep_incidents_to(most.saturating_mul(2)).await
+        let limit = Plan::ALL.into_iter().map(|plan| self.context.limits().incidents(plan)).max();
+        let limit = usize::try_from(limit.unwrap_or(u32::MAX)).unwrap_or(usize::MAX);
+        self.sweep_incidents_to(limit.saturating_mul(2)).await
     }
 
     /// The same with another minimum that every account keeps.
-    pub(crate) async fn sweep_incidents_to(&self, most: usize) -> storage::Result<()> {
-        let known = self.excess_incidents.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut kept = BTreeMap::new();
+    pub(crate) async fn sweep_incidents_to(&self, limit: usize) -> storage::Result<()> {
+        let counts = self.excess_incidents.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut remaining_counts = BTreeMap::new();
         for account in self.context.store().read(|store| store.accounts()).await? {
             let id = account.value.id;
             let count = self.context.store().read(move |store| count_incidents(store, id)).await?;
-            if count <= most {
+            if count <= limit {
                 continue;
             }
-            let left = match &known {
-                Some(known) => self.delete_excess_incidents(id, known.get(&id).copied().unwrap_or(most)).await?,
+            let remaining = match &counts {
+                Some(counts) => self.delete_excess_incidents(id, counts.get(&id).copied().unwrap_or(limit)).await?,
                 None => count,
             };
-            if left > most {
-                kept.insert(id, left);
+            if remaining > limit {
+                remaining_counts.insert(id, remaining);
             }
         }
-        *self.excess_incidents.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *self.excess_incidents.lock().unwrap_or_else(PoisonError::into_inner) = Some(remaining_counts);
         Ok(())
     }
 
@@ -93,32 +93,40 @@ impl IncidentService {
     }
 
     /// Adds an incident's deletion to a batch. A window is over by then, so calendars don't show it as cancelled.
-    pub(super) fn add_deletion(&self, batch: &mut Batch, it: &ClosedIncident) {
-        batch.expect(Expect::Incident(it.id, Presence::At(it.revision))).write(Op::DeleteIncident(it.id));
-        let told = IncidentEvent { incident: it.id, change: IncidentChange::Deleted, update: None, notify: false };
-        batch.event(self.context.incident_event(it.page, told));
+    pub(super) fn add_deletion(&self, batch: &mut Batch, incident: &ClosedIncident) {
+        batch
+            .expect(Expect::Incident(incident.id, Presence::At(incident.revision)))
+            .write(Op::DeleteIncident(incident.id));
+        let event =
+            IncidentEvent { incident: incident.id, change: IncidentChange::Deleted, update: None, notify: false };
+        batch.event(self.context.incident_event(incident.page, event));
     }
 
     /// Deletes the oldest closed incidents of an account beyond that number, and returns how many are left.
-    async fn delete_excess_incidents(&self, account: AccountId, most: usize) -> storage::Result<usize> {
+    async fn delete_excess_incidents(&self, account: AccountId, limit: usize) -> storage::Result<usize> {
         loop {
             let count = self.context.store().read(move |store| count_incidents(store, account)).await?;
-            let over = count.saturating_sub(most);
-            let found = self.context.store().read(move |store| oldest_closed(store, account, over)).await?;
-            if found.is_empty() {
+            let excess = count.saturating_sub(limit);
+            let closed = self.context.store().read(move |store| oldest_closed(store, account, excess)).await?;
+            if closed.is_empty() {
                 return Ok(count);
             }
-            let dropped = found.len();
-            for it in found {
+            let dropped = closed.len();
+            for incident in closed {
                 let mut batch = Batch::new();
-                self.add_deletion(&mut batch, &it);
+                self.add_deletion(&mut batch, &incident);
                 match self.context.store().commit(batch).await {
                     // Edited in the meantime.
                     Ok(_) | Err(StoreError::Conflict(_)) => {}
                     Err(error) => return Err(error),
                 }
             }
-            tracing::info!(%account, dropped, most, "deleted the oldest closed incidents: account over its limit");
+            tracing::info!(
+                %account,
+                dropped,
+                most = limit,
+                "deleted the oldest closed incidents: account over its limit"
+            );
         }
     }
 }
@@ -142,23 +150,23 @@ fn count_incidents(store: &dyn StoreRead, account: AccountId) -> storage::Result
 }
 
 /// Finds the oldest closed incidents of an account, up to that number.
-fn oldest_closed(store: &dyn StoreRead, account: AccountId, most: usize) -> storage::Result<Vec<ClosedIncident>> {
-    if most == 0 {
+fn oldest_closed(store: &dyn StoreRead, account: AccountId, limit: usize) -> storage::Result<Vec<ClosedIncident>> {
+    if limit == 0 {
         return Ok(Vec::new());
     }
-    let mut found = Vec::new();
+    let mut closed = Vec::new();
     for page in store.pages_of(account)? {
-        let oldest = oldest_with_closed(store, page.value.id, most)?;
-        found.extend(oldest.into_iter().filter(|it| !it.value.is_open()).map(|it| ClosedIncident {
+        let oldest = oldest_with_closed(store, page.value.id, limit)?;
+        closed.extend(oldest.into_iter().filter(|it| !it.value.is_open()).map(|it| ClosedIncident {
             page: it.value.page,
             id: it.value.id,
             revision: it.revision,
             ended: age_start(&it.value),
         }));
     }
-    found.sort_by_key(|it| (it.ended, it.id));
-    found.truncate(most.min(SLICE));
-    Ok(found)
+    closed.sort_by_key(|it| (it.ended, it.id));
+    closed.truncate(limit.min(SLICE));
+    Ok(closed)
 }
 
 /// Reads the oldest incidents of a page until they include that many closed ones. Reads in growing slices: incidents
@@ -171,8 +179,8 @@ fn oldest_with_closed(
     let mut slice = closed.clamp(1, SLICE);
     loop {
         let oldest = store.oldest_incidents(page, slice)?;
-        let found = oldest.iter().filter(|it| !it.value.is_open()).count();
-        if found >= closed || oldest.len() < slice || slice == SLICE {
+        let closed_count = oldest.iter().filter(|it| !it.value.is_open()).count();
+        if closed_count >= closed || oldest.len() < slice || slice == SLICE {
             return Ok(oldest);
         }
         slice = slice.saturating_mul(4).min(SLICE);

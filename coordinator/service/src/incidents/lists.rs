@@ -39,13 +39,13 @@ pub(crate) fn list_truncated(
     limit: usize,
     newest: UpdateLimits,
 ) -> parallax_store::Result<Vec<TruncatedIncident>> {
-    let mut found = Vec::new();
+    let mut incidents = Vec::new();
     for_each_incident(store, (page, open), before, limit, |mut incident| {
-        let more = incident.value.truncate_updates(newest.updates, newest.bytes);
-        found.push((incident, more));
+        let has_more = incident.value.truncate_updates(newest.updates, newest.bytes);
+        incidents.push((incident, has_more));
         true
     })?;
-    Ok(found)
+    Ok(incidents)
 }
 
 /// Returns up to `limit` of them in full, at most [`MAX_LIST`] bytes; and whether there are more.
@@ -55,16 +55,16 @@ pub(super) fn list_full(
     before: Option<IncidentCursor>,
     limit: usize,
 ) -> parallax_store::Result<(Vec<Incident>, bool)> {
-    let (mut found, mut bytes, mut has_more) = (Vec::new(), 0, false);
+    let (mut incidents, mut bytes, mut has_more) = (Vec::new(), 0, false);
     for_each_incident(store, (page, open), before, limit.saturating_add(1), |incident| {
         bytes += incident.value.bytes();
-        has_more = found.len() >= limit || (bytes > MAX_LIST && !found.is_empty());
+        has_more = incidents.len() >= limit || (bytes > MAX_LIST && !incidents.is_empty());
         if !has_more {
-            found.push(incident.value);
+            incidents.push(incident.value);
         }
         !has_more
     })?;
-    Ok((found, has_more))
+    Ok((incidents, has_more))
 }
 
 /// Passes them to `take` until it returns false.
@@ -75,12 +75,12 @@ fn for_each_incident(
     limit: usize,
     mut take: impl FnMut(VersionedValue<Incident>) -> bool,
 ) -> parallax_store::Result<()> {
-    let mut left = limit;
-    while left > 0 {
-        let asked = left.min(AT_ONCE);
-        let read = store.incidents_of(page, open, before, asked)?;
-        let is_last = read.len() < asked;
-        left -= read.len();
+    let mut remaining = limit;
+    while remaining > 0 {
+        let count = remaining.min(AT_ONCE);
+        let read = store.incidents_of(page, open, before, count)?;
+        let is_last = read.len() < count;
+        remaining -= read.len();
         for incident in read {
             before = Some((incident.value.started_at, incident.value.id));
             if !take(incident) {
@@ -107,15 +107,15 @@ impl IncidentService {
         if is_ended || before.is_some_and(|before| after.bytes() <= before.bytes()) {
             return Ok(());
         }
-        let (id, of) = (after.id, page.id);
-        let mut others = 0;
+        let (id, page_id) = (after.id, page.id);
+        let mut others_bytes = 0;
         if after.is_open() {
-            others = self
+            others_bytes = self
                 .context
                 .store()
                 .read(move |store| {
                     let mut sum = 0;
-                    for_each_incident(store, (of, true), None, MAX_UNFINISHED, |incident| {
+                    for_each_incident(store, (page_id, true), None, MAX_UNFINISHED, |incident| {
                         sum += if incident.value.id == id { 0 } else { incident.value.bytes() };
                         true
                     })?;
@@ -123,10 +123,10 @@ impl IncidentService {
                 })
                 .await?;
         }
-        if others + after.bytes() <= MAX_OPEN_BYTES {
+        if others_bytes + after.bytes() <= MAX_OPEN_BYTES {
             return Ok(());
         }
-        let is_changed = |part: fn(&Incident) -> usize| before.map_or(0, part) < part(after);
+        let is_changed = |size_of: fn(&Incident) -> usize| before.map_or(0, size_of) < size_of(after);
         let field = if is_changed(|it| it.updates.len()) {
             "message"
         } else if is_changed(|it| it.postmortem.as_ref().map_or(0, String::len)) {

@@ -105,9 +105,9 @@ impl IncidentService {
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that the key can't access, [`ServiceError::Invalid`] if `before` is not on
     /// it.
-    pub async fn list(&self, caller: &Caller, page: PageId, wanted: IncidentFilter) -> ServiceResult<IncidentSlice> {
+    pub async fn list(&self, caller: &Caller, page: PageId, filter: IncidentFilter) -> ServiceResult<IncidentSlice> {
         let page = self.context.page(caller, page)?;
-        let before = match wanted.before {
+        let before = match filter.before {
             None => None,
             Some(id) => {
                 let unknown = || ValidationErrors::single("before", "must be the id of an incident of this page");
@@ -119,14 +119,14 @@ impl IncidentService {
             }
         };
         let id = page.id;
-        let shown = self.context.store().read(move |store| {
-            let (found, has_more) = lists::list_full(store, (id, wanted.open), before, wanted.limit)?;
+        let details = self.context.store().read(move |store| {
+            let (slice, has_more) = lists::list_full(store, (id, filter.open), before, filter.limit)?;
             let names = monitor_names(store, id)?;
-            let next = found.last().filter(|_| has_more).map(|last| last.id);
-            let incidents = found.into_iter().map(|incident| incident_detail(store, incident, &names));
+            let next = slice.last().filter(|_| has_more).map(|last| last.id);
+            let incidents = slice.into_iter().map(|incident| incident_detail(store, incident, &names));
             Ok(IncidentSlice { incidents: incidents.collect::<parallax_store::Result<_>>()?, next })
         });
-        Ok(shown.await?)
+        Ok(details.await?)
     }
 
     /// Returns one incident or window of a page.
@@ -172,7 +172,7 @@ impl IncidentService {
             .change_page_once(caller, page, page.to_u128(), once, |page| async move {
                 let monitors = self.context.monitor_ids(&page).await?;
                 let locale = Locale::of(page.language);
-                let seat = NewIncident {
+                let new_incident = NewIncident {
                     page: page.id,
                     monitors: &monitors,
                     locale,
@@ -180,30 +180,30 @@ impl IncidentService {
                     series,
                     now: self.context.now(),
                 };
-                let opened = edit.validate_new(seat)?;
+                let opened = edit.validate_new(new_incident)?;
                 self.check_open_limits(&opened)?;
                 self.check_text_size(&page, None, &opened.incident).await?;
                 let oldest = self.incident_to_replace(&self.context.account_of(&page)?).await?;
                 self.admit_notification(&page, opened.notify, is_counted).await?;
-                let shown =
+                let detail =
                     IncidentDetail { series: opened.series.clone(), ..self.incident_detail(opened.incident).await? };
                 let mut batch = Batch::new();
                 batch.expect(Expect::Page(page.id, Presence::Present));
-                batch.write(shown.incident.clone());
+                batch.write(detail.incident.clone());
                 if let Some(oldest) = oldest {
                     self.add_deletion(&mut batch, &oldest);
                 }
                 if let Some(series) = opened.series {
                     batch.write(Op::DeleteStoppedSeries(page.id, MAX_STOPPED)).write(series);
                 }
-                let told = IncidentEvent {
+                let event = IncidentEvent {
                     incident: names.incident,
                     change: opened.change,
                     update: Some(names.update),
                     notify: opened.notify,
                 };
-                batch.event(self.context.incident_event(page.id, told));
-                Ok((shown, batch))
+                batch.event(self.context.incident_event(page.id, event));
+                Ok((detail, batch))
             })
             .await
     }
@@ -233,24 +233,24 @@ impl IncidentService {
                 let repeats = series.as_ref().map(|series| series.value.recurrence.frequency);
                 let amended = edit.validate_edit(&before.value, repeats, &monitors, self.context.now())?;
                 self.check_text_size(&page, Some(&before.value), &amended.incident).await?;
-                let mut shown = self.incident_detail(amended.incident).await?;
+                let mut detail = self.incident_detail(amended.incident).await?;
                 let mut batch = Batch::new();
-                if shown.incident != before.value {
-                    batch.expect(Expect::Incident(id, Presence::At(before.revision))).write(shown.incident.clone());
+                if detail.incident != before.value {
+                    batch.expect(Expect::Incident(id, Presence::At(before.revision))).write(detail.incident.clone());
                 }
                 if let Some(series) = series.filter(|series| amended.stops_series && series.value.stopped_at.is_none())
                 {
                     let stopped = Series { stopped_at: Some(self.context.now()), ..series.value };
                     batch.expect(Expect::Series(stopped.id, Presence::At(series.revision))).write(stopped.clone());
-                    shown.series = Some(stopped);
+                    detail.series = Some(stopped);
                 }
                 if !batch.is_empty() {
                     // The end of a running window is announced as if it had ended on schedule; nothing else is.
-                    let notify = amended.change == IncidentChange::Completed && shown.incident.notify;
-                    let told = IncidentEvent { incident: id, change: amended.change, update: None, notify };
-                    batch.event(self.context.incident_event(page.id, told));
+                    let notify = amended.change == IncidentChange::Completed && detail.incident.notify;
+                    let event = IncidentEvent { incident: id, change: amended.change, update: None, notify };
+                    batch.event(self.context.incident_event(page.id, event));
                 }
-                Ok((shown, batch))
+                Ok((detail, batch))
             })
             .await
     }
@@ -273,22 +273,22 @@ impl IncidentService {
         self.context
             .change_page_once(caller, page, page.to_u128(), once, |page| async move {
                 let before = self.context.incident_on(&page, id)?;
-                let (after, news, notify) =
+                let (after, change, notify) =
                     post.validate(&before.value, update, Locale::of(page.language), self.context.now())?;
                 self.check_text_size(&page, Some(&before.value), &after).await?;
                 self.admit_notification(&page, notify, is_counted).await?;
-                let mut shown = self.incident_detail(after).await?;
+                let mut detail = self.incident_detail(after).await?;
                 // A person who resolves an automatic incident leaves its title to the service.
-                let first = before.value.first_monitor_name(&shown.monitors);
-                let past = before.value.past_tense_title(first, page.language);
-                if let Some(title) = past.filter(|_| !shown.incident.is_open()) {
-                    shown.incident.title = title;
+                let first = before.value.first_monitor_name(&detail.monitors);
+                let past_title = before.value.past_tense_title(first, page.language);
+                if let Some(title) = past_title.filter(|_| !detail.incident.is_open()) {
+                    detail.incident.title = title;
                 }
                 let mut batch = Batch::new();
-                batch.expect(Expect::Incident(id, Presence::At(before.revision))).write(shown.incident.clone());
-                let told = IncidentEvent { incident: id, change: news, update: Some(update), notify };
-                batch.event(self.context.incident_event(page.id, told));
-                Ok((shown, batch))
+                batch.expect(Expect::Incident(id, Presence::At(before.revision))).write(detail.incident.clone());
+                let event = IncidentEvent { incident: id, change, update: Some(update), notify };
+                batch.event(self.context.incident_event(page.id, event));
+                Ok((detail, batch))
             })
             .await
     }
@@ -323,8 +323,8 @@ impl IncidentService {
         let mut batch = Batch::new();
         batch.expect(Expect::Incident(id, Presence::At(before.revision))).write(Op::DeleteIncident(id));
         self.record_cancelled(&before, &mut batch)?;
-        let told = IncidentEvent { incident: id, change: IncidentChange::Deleted, update: None, notify: false };
-        batch.event(self.context.incident_event(page.id, told));
+        let event = IncidentEvent { incident: id, change: IncidentChange::Deleted, update: None, notify: false };
+        batch.event(self.context.incident_event(page.id, event));
         Ok(batch)
     }
 
@@ -343,21 +343,21 @@ impl IncidentService {
     /// Lists every open incident and unfinished window of a page, newest first, with their monitors and newest
     /// updates.
     pub(crate) async fn open_incidents(&self, page: PageId, limit: usize) -> ServiceResult<Vec<IncidentDetail>> {
-        let shown = self.context.store().read(move |store| {
+        let details = self.context.store().read(move |store| {
             let newest = UpdateLimits { updates: OPEN_UPDATES, bytes: usize::MAX };
-            let found = list_truncated(store, (page, true), None, limit, newest)?;
+            let incidents = list_truncated(store, (page, true), None, limit, newest)?;
             let names = monitor_names(store, page)?;
-            found.into_iter().map(|found| truncated_detail(store, found, &names)).collect()
+            incidents.into_iter().map(|incident| truncated_detail(store, incident, &names)).collect()
         });
-        Ok(shown.await?)
+        Ok(details.await?)
     }
 
     pub(crate) async fn incident_detail(&self, incident: Incident) -> ServiceResult<IncidentDetail> {
-        let shown = self.context.store().read(move |store| {
+        let detail = self.context.store().read(move |store| {
             let names = monitor_names(store, incident.page)?;
             incident_detail(store, incident, &names)
         });
-        Ok(shown.await?)
+        Ok(detail.await?)
     }
 }
 
@@ -378,11 +378,11 @@ pub(super) fn incident_detail(
         Some(id) => store.series(id)?.map(|series| series.value),
         None => None,
     };
-    let named = incident
+    let monitors = incident
         .affected
         .iter()
         .filter_map(|affected| Some((affected.monitor, names.get(&affected.monitor)?.clone(), affected.impact)));
-    Ok(IncidentDetail { monitors: named.collect(), series, incident, omitted_updates: 0 })
+    Ok(IncidentDetail { monitors: monitors.collect(), series, incident, omitted_updates: 0 })
 }
 
 /// The same for one in a list.

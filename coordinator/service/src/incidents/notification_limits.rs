@@ -32,14 +32,14 @@ impl IncidentService {
         {
             return Ok(());
         }
-        let refused = |whose, limit| {
-            move |RateExceeded { seconds }: RateExceeded| ServiceError::NotificationLimit { whose, limit, seconds }
+        let too_many = |scope, limit| {
+            move |RateExceeded { seconds }: RateExceeded| ServiceError::NotificationLimit { scope, limit, seconds }
         };
         self.context
             .check_rate(&self.page_notify_limit, PAGE_AN_HOUR, &page.id)
-            .map_err(refused("a page's subscribers", PAGE_AN_HOUR))?;
+            .map_err(too_many("a page's subscribers", PAGE_AN_HOUR))?;
         self.context
             .check_rate(&self.account_notify_limit, ACCOUNT_AN_HOUR, &page.account)
-            .map_err(refused("subscribers of an account's pages", ACCOUNT_AN_HOUR))
+            .map_err(too_many("subscribers of an account's pages", ACCOUNT_AN_HOUR))
     }
 }

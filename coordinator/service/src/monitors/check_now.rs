@@ -51,11 +51,11 @@ impl MonitorService {
         self.context
             .check_rate(&self.check_now_limit, 1, &id)
             .map_err(|RateExceeded { seconds }| ServiceError::CheckNowTooSoon { seconds })?;
-        let (answer, answered) = oneshot::channel();
-        let asked = Arrival::CheckNow(CheckNowRequest { monitor: id, reply: answer });
+        let (answer, reply) = oneshot::channel();
+        let arrival = Arrival::CheckNow(CheckNowRequest { monitor: id, reply: answer });
         let looking = async {
-            self.pings.inbox.send(asked).await.ok()?;
-            answered.await.ok()
+            self.pings.inbox.send(arrival).await.ok()?;
+            reply.await.ok()
         };
         let sightings = timeout(TIMEOUT, looking).await.ok().flatten().unwrap_or_default();
         let mut batch = Batch::new();
@@ -71,9 +71,9 @@ impl MonitorService {
 }
 
 /// Builds the event of an agent's outcome: a failure counts as unconfirmed.
-fn round_report(sighting: &CheckNowResult) -> Option<RoundReport> {
-    let observation = sighting.observation.as_ref()?;
-    let word = match observation.outcome {
+fn round_report(result: &CheckNowResult) -> Option<RoundReport> {
+    let observation = result.observation.as_ref()?;
+    let outcome = match observation.outcome {
         ProbeOutcome::Passed(_) => RoundOutcome::Passed,
         ProbeOutcome::Failed(..) => RoundOutcome::Unconfirmed,
         ProbeOutcome::Inconclusive(_) => RoundOutcome::Inconclusive,
@@ -84,7 +84,7 @@ fn round_report(sighting: &CheckNowResult) -> Option<RoundReport> {
         reason: ProbeReason::Manual,
         round: None,
         started: observation.started,
-        round_outcome: word,
+        round_outcome: outcome,
         first_vantage: observation.vantage,
         first_outcome: observation.outcome.clone(),
         second: None,

@@ -113,9 +113,9 @@ impl HistoryService {
         let monitor = self.context.monitor_on(&page, id)?.value;
         let from = after.unwrap_or((self.context.now() + 1, Region::Europe));
         let mut readings = self.context.statistics.readings(&monitor, from, limit.saturating_add(1)).await?;
-        let more = readings.len() > limit;
+        let has_more = readings.len() > limit;
         readings.truncate(limit);
-        let next = readings.last().filter(|_| more).map(|last| (last.due, last.region));
+        let next = readings.last().filter(|_| has_more).map(|last| (last.due, last.region));
         let mut reports = self.reports(id, &readings).await?;
         let items = readings
             .into_iter()
@@ -141,13 +141,13 @@ impl HistoryService {
             let read = self.context.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
             let Some(oldest) = read.last().map(|event| event.seq) else { break None };
             scanned += read.len();
-            let told = |event: &JournalEvent| match &event.event.kind {
+            let page_event = |event: &JournalEvent| match &event.event.kind {
                 // "Still down" alerts repeat without changing anything.
                 EventKind::StatusChanged(change) => change.is_transition(),
                 EventKind::ScopeChanged(_) | EventKind::DeadlineExtended(_) => true,
                 _ => false,
             };
-            items.extend(read.into_iter().filter(told));
+            items.extend(read.into_iter().filter(page_event));
             if items.len() > limit {
                 items.truncate(limit);
                 break items.last().map(|last| last.seq);
@@ -189,7 +189,7 @@ impl HistoryService {
             return Err(fault("from", "must be at most 399 days before to"));
         }
         let mut counts = self.context.statistics.days(&page, &monitor, from..=to, self.context.now()).await?;
-        let timed = if monitor.check.kind().has_downtime() {
+        let downtime_of_monitor = if monitor.check.kind().has_downtime() {
             let downtime = self.context.monitor_views(vec![id]).await.pop().and_then(|view| view.downtime);
             self.downtime_histories(&page, vec![(id, downtime)], from..=to).await?.pop()
         } else {
@@ -198,8 +198,8 @@ impl HistoryService {
         let days = from.iter_days().take_while(|date| *date <= to);
         let day = |date| {
             let counts = counts.remove(&date).unwrap_or_default();
-            let uptime = match &timed {
-                Some(timed) => timed.uptime(date),
+            let uptime = match &downtime_of_monitor {
+                Some(downtime_of_monitor) => downtime_of_monitor.uptime(date),
                 None => counts.tally().percent(),
             };
             MonitorDay { date, counts, uptime }
@@ -222,22 +222,22 @@ impl HistoryService {
         let first = start_of_day(*days.start(), zone).unwrap_or(now);
         let end = end_of_day(*days.end(), zone).map_or(now, |end| end.min(now));
         let starts = first - MAX_WINDOW..end;
-        let timed = self.context.store().read(move |store| {
+        let with_downtime = self.context.store().read(move |store| {
             let all = store.windows_of(id, None, starts.clone(), MAX_COUNTED_WINDOWS)?;
-            let timed = |(monitor, downtime): (MonitorId, Option<Downtime>)| {
+            let with_downtime = |(monitor, downtime): (MonitorId, Option<Downtime>)| {
                 // If the page has more windows than the limit, read each monitor's own, so that others can't displace
                 // them.
-                let own = if all.len() < MAX_COUNTED_WINDOWS {
+                let windows = if all.len() < MAX_COUNTED_WINDOWS {
                     all.iter().filter(|window| window.covers(monitor)).map(|window| window.span).collect()
                 } else {
-                    let own = store.windows_of(id, Some(monitor), starts.clone(), MAX_COUNTED_WINDOWS)?;
-                    own.into_iter().map(|window| window.span).collect()
+                    let windows = store.windows_of(id, Some(monitor), starts.clone(), MAX_COUNTED_WINDOWS)?;
+                    windows.into_iter().map(|window| window.span).collect()
                 };
-                Ok(DowntimeHistory { zone, now, downtime: downtime.unwrap_or_default(), excluded: own })
+                Ok(DowntimeHistory { zone, now, downtime: downtime.unwrap_or_default(), excluded: windows })
             };
-            monitors.into_iter().map(timed).collect()
+            monitors.into_iter().map(with_downtime).collect()
         });
-        Ok(timed.await?)
+        Ok(with_downtime.await?)
     }
 
     /// Lists the agents in service by region and network.
@@ -251,8 +251,8 @@ impl HistoryService {
         id: MonitorId,
         readings: &[Reading],
     ) -> ServiceResult<BTreeMap<(Region, u64), RoundReport>> {
-        let odd = |reading: &&Reading| reading.outcome != parallax_core::observation::RoundOutcome::Passed;
-        let Some(oldest) = readings.iter().filter(odd).map(|reading| reading.due).min() else {
+        let is_not_passed = |reading: &&Reading| reading.outcome != parallax_core::observation::RoundOutcome::Passed;
+        let Some(oldest) = readings.iter().filter(is_not_passed).map(|reading| reading.due).min() else {
             return Ok(BTreeMap::new());
         };
         let (mut reports, mut before, mut scanned) = (BTreeMap::new(), None, 0);
@@ -263,12 +263,12 @@ impl HistoryService {
             before = Some(last.seq);
             scanned += read.len();
             for event in read {
-                let found = match event.event.kind {
+                let evidence = match event.event.kind {
                     EventKind::Round(report) => vec![report],
                     EventKind::StatusChanged(change) => change.evidence,
                     _ => Vec::new(),
                 };
-                for report in found {
+                for report in evidence {
                     if let Some(round) = report.round {
                         reports.entry((report.region, round)).or_insert(report);
                     }
@@ -281,6 +281,6 @@ impl HistoryService {
     }
 
     pub(crate) fn regions_in_service(&self) -> RegionSet {
-        self.agents_in_service().into_iter().map(|stand| stand.region).collect()
+        self.agents_in_service().into_iter().map(|agent| agent.region).collect()
     }
 }

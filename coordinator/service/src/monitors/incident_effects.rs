@@ -38,23 +38,25 @@ impl MonitorService {
         &self,
         page: &Page,
         monitor: &Monitor,
-        act: MonitorChange<'_>,
+        change_kind: MonitorChange<'_>,
         notify: bool,
         batch: &mut Batch,
     ) -> ServiceResult<()> {
         let id = page.id;
-        let found = self.context.store().read(move |store| read_incidents(store, id)).await?;
-        for VersionedValue { revision, value: incident } in &found.incidents {
+        let incidents = self.context.store().read(move |store| read_incidents(store, id)).await?;
+        for VersionedValue { revision, value: incident } in &incidents.incidents {
             let update = UpdateId::new(self.context.now(), rand::random());
-            let Some((changed, news)) = found.after(incident, page, (monitor, act), update, self.context.now()) else {
+            let Some((changed, change)) =
+                incidents.after(incident, page, (monitor, change_kind), update, self.context.now())
+            else {
                 continue;
             };
-            let is_over = news == IncidentChange::Resolved;
+            let is_over = change == IncidentChange::Resolved;
             let is_said = changed.updates.len() > incident.updates.len();
             batch.expect(Expect::Incident(incident.id, Presence::At(*revision))).write(changed);
             let update = is_said.then_some(update);
-            let told = IncidentEvent { incident: incident.id, change: news, update, notify: notify && is_over };
-            batch.event(self.context.incident_event(id, told));
+            let event = IncidentEvent { incident: incident.id, change, update, notify: notify && is_over };
+            batch.event(self.context.incident_event(id, event));
         }
         Ok(())
     }
@@ -78,7 +80,7 @@ impl PageIncidents {
         &self,
         incident: &Incident,
         page: &Page,
-        (monitor, act): (&Monitor, MonitorChange<'_>),
+        (monitor, change_kind): (&Monitor, MonitorChange<'_>),
         update: UpdateId,
         now: parallax_core::time::Timestamp,
     ) -> Option<(Incident, IncidentChange)> {
@@ -86,7 +88,7 @@ impl PageIncidents {
         let first = incident.affected.first().map(|first| first.monitor);
         incident.affected.iter().find(|one| one.monitor == monitor.id)?;
         let is_ours = incident.has_generated_title(first.and_then(name));
-        let name_after = match act {
+        let name_after = match change_kind {
             MonitorChange::Rename(name) | MonitorChange::Pause(name) => name,
             MonitorChange::Delete => monitor.name.as_str(),
         };
@@ -96,7 +98,7 @@ impl PageIncidents {
             after.set_generated_title(Some(&monitor.name), name_after, page.language);
         }
         let renamed = after.title != incident.title;
-        if matches!(act, MonitorChange::Rename(_)) {
+        if matches!(change_kind, MonitorChange::Rename(_)) {
             return renamed.then_some((after, IncidentChange::Changed));
         }
         let of_this = |outage: &parallax_core::alert_settings::AnnouncedOutage| outage.incident == Some(incident.id);
@@ -109,12 +111,12 @@ impl PageIncidents {
             let names = (name_after, if is_first { Some(name_after) } else { first.and_then(name) });
             return Some((after.ended_unmonitored(names, update, page.language, now), IncidentChange::Resolved));
         }
-        if act != MonitorChange::Delete {
+        if change_kind != MonitorChange::Delete {
             return renamed.then_some((after, IncidentChange::Changed));
         }
         after.affected.retain(|one| one.monitor != monitor.id);
-        let left = after.affected.first().and_then(|first| name(first.monitor));
-        if let Some(first) = left.filter(|_| is_ours) {
+        let remaining = after.affected.first().and_then(|first| name(first.monitor));
+        if let Some(first) = remaining.filter(|_| is_ours) {
             after.set_generated_title(None, first, page.language);
         }
         Some((after, IncidentChange::Changed))

@@ -42,7 +42,7 @@ pub struct MonitorInspection {
     pub mesh: Mesh,
     /// Next round at each agent that runs its checks, earliest first.
     pub next_rounds: Vec<NextRound>,
-    /// Newest finished rounds, newest first. Of each region at least the newest that is still stored: as a reading,
+    /// Newest finished rounds, newest first. Each region has at least its newest stored one: as a reading,
     /// as a report among the newest events, or as evidence of the machine. A region without rounds since an edit of the
     /// target has at least the newest conclusive one.
     pub rounds: Vec<RecentRound>,
@@ -122,26 +122,30 @@ impl MonitorService {
     }
 
     async fn machine_copy(&self, monitor: MonitorId) -> Option<MachineCopy> {
-        let (reply, answered) = oneshot::channel();
-        let asking = async {
+        let (reply, response) = oneshot::channel();
+        let exchange = async {
             self.context.queries.send(DriverQuery::Copy(MachineCopyQuery { monitor, reply })).await.ok()?;
-            answered.await.ok().flatten()
+            response.await.ok().flatten()
         };
-        timeout(TIMEOUT, asking).await.ok().flatten()
+        timeout(TIMEOUT, exchange).await.ok().flatten()
     }
 }
 
 /// Regions that had rounds, but none among `readings`, with the start of their newest round. An edit of the target
-/// clears the start; then it is the arrival. Of a kind without regions only the one with the newest round.
+/// clears the start; then it is the arrival. For a kind without regions only the one with the newest round.
 fn regions_without(readings: &[Reading], regions: &[RegionInspection], is_regional: bool) -> Vec<(Region, Timestamp)> {
     let has_none = |region| !readings.iter().any(|reading| !is_regional || reading.region == region);
-    let silent = regions.iter().filter(|it| has_none(it.region));
-    let silent = silent.filter_map(|it| Some((it.region, it.newest_started.or(it.newest_arrived)?)));
-    if is_regional { silent.collect() } else { silent.max_by_key(|(_, newest)| *newest).into_iter().collect() }
+    let without_report = regions.iter().filter(|it| has_none(it.region));
+    let without_report = without_report.filter_map(|it| Some((it.region, it.newest_started.or(it.newest_arrived)?)));
+    if is_regional {
+        without_report.collect()
+    } else {
+        without_report.max_by_key(|(_, newest)| *newest).into_iter().collect()
+    }
 }
 
-/// Merges readings with the reports of rounds that were not a plain pass, newest first. Of a round that is reported
-/// twice, the first report is used. Of each region at least the newest round among both is returned.
+/// Merges readings with the reports of rounds that were not a plain pass, newest first. If a round is reported
+/// twice, the first report is used. Each region has at least its newest round among both.
 fn recent_rounds(
     readings: Vec<Reading>,
     reports: impl Iterator<Item = RoundReport>,
@@ -164,11 +168,11 @@ fn recent_rounds(
     rounds.extend(plain);
     rounds.sort_by_key(|round| std::cmp::Reverse((round.started, round.number, round.region)));
     let mut seen = BTreeSet::new();
-    let mut kept = 0;
+    let mut total = 0;
     rounds.retain(|round| {
         let is_newest = seen.insert(is_regional.then_some(round.region));
-        kept += 1;
-        is_newest || kept <= ROUNDS
+        total += 1;
+        is_newest || total <= ROUNDS
     });
     rounds
 }
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_listed_once_and_keeps_a_region_whose_report_left_the_journal() {
+    fn evidence_is_listed_once_even_if_its_report_left_the_journal() {
         let third = Some(Box::new((VantageNo(3), ProbeOutcome::Passed(Measurements::default()))));
         let journal = [RoundReport { third, ..report(Region::Europe, 139) }];
         let evidence = [report(Region::Europe, 139), report(Region::Africa, 5)];
@@ -265,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_that_fell_silent_is_read_from_its_newest_round() {
+    fn a_region_without_recent_rounds_shows_its_newest_round() {
         let state = |region, newest_started| RegionInspection {
             region,
             status: RegionStatus::Unknown,

@@ -117,37 +117,37 @@ impl MonitorService {
             }
             let account = self.context.store().reader().account(page.account)?.ok_or(ServiceError::NotFound)?;
             let room = self.context.settings().limits.monitor_limit(account.value.plan, kind)?;
-            let others = self.context.store().read(move |store| store.monitors_of(page.id)).await?;
-            let seat = NewMonitor {
+            let siblings = self.context.store().read(move |store| store.monitors_of(page.id)).await?;
+            let new_monitor = NewMonitor {
                 id: MonitorId::new(self.context.now(), rand::random()),
                 page: page.id,
                 slot: self.context.store().reader().next_slot()?,
-                position: others.last().map_or(0, |last| last.value.position.saturating_add(1)),
+                position: siblings.last().map_or(0, |last| last.value.position.saturating_add(1)),
                 now: self.context.now(),
             };
-            let monitor = Monitor::new(seat, settings.clone());
+            let monitor = Monitor::new(new_monitor, settings.clone());
             let unconfirmable = !self.context.statistics.can_confirm(&page, account.value.plan, &monitor);
             let view = MachineView { unconfirmable, ..MachineView::default() };
-            let shown =
+            let monitor_view =
                 MonitorWithState { monitor, view, statistics: MonitorStatistics::default(), paused_by_plan: false };
             let mut batch = Batch::new();
             batch
                 .expect(Expect::Account(account.value.id, Presence::At(account.revision)))
                 .expect(Expect::Page(page.id, Presence::Present))
-                .expect(Expect::NextSlot(seat.slot))
-                .write(Op::SetNextSlot(seat.slot.wrapping_add(1)))
-                .write(shown.monitor.clone())
-                .event(self.context.monitor_event(page.id, seat.id, EditKind::Created));
+                .expect(Expect::NextSlot(new_monitor.slot))
+                .write(Op::SetNextSlot(new_monitor.slot.wrapping_add(1)))
+                .write(monitor_view.monitor.clone())
+                .event(self.context.monitor_event(page.id, new_monitor.id, EditKind::Created));
             batch.expect(match kind {
                 CheckKind::Component => Expect::ComponentsBelow(account.value.id, room),
                 _ => Expect::MonitorsBelow(account.value.id, room),
             });
-            self.context.store_answer(once, &shown, &mut batch)?;
+            self.context.store_answer(once, &monitor_view, &mut batch)?;
             match self.context.commit(Some(batch)).await {
                 Ok(()) => {
                     // Its job may send a ping before the driver has read the event.
-                    self.pings.tokens.put(&shown.monitor);
-                    return Ok(RequestOutcome::Fresh(shown));
+                    self.pings.tokens.put(&monitor_view.monitor);
+                    return Ok(RequestOutcome::Fresh(monitor_view));
                 }
                 Err(StoreError::Conflict(Expect::MonitorsBelow(_, limit))) => {
                     return Err(PlanLimitError::MonitorsFull { plan: account.value.plan, limit }.into());
@@ -174,7 +174,7 @@ impl MonitorService {
         edit: &MonitorEdit,
         once: &IdempotentRequest<'_, MonitorWithState>,
     ) -> ServiceResult<RequestOutcome<MonitorWithState>> {
-        let done = self
+        let outcome = self
             .context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
                 let monitor = self.context.monitor_on(&page, id)?;
@@ -187,30 +187,30 @@ impl MonitorService {
                     let (before, notify) = (&monitor.value, matches!(edit.notify, PatchField::Value(true)));
                     if changed.paused && !before.paused {
                         // One act, since a batch writes an incident once: the pause carries a new name too.
-                        let act = MonitorChange::Pause(&changed.name);
-                        self.apply_to_incidents(&page, before, act, notify, &mut batch).await?;
+                        let change_kind = MonitorChange::Pause(&changed.name);
+                        self.apply_to_incidents(&page, before, change_kind, notify, &mut batch).await?;
                     } else if changed.name != before.name {
-                        let act = MonitorChange::Rename(&changed.name);
-                        self.apply_to_incidents(&page, before, act, false, &mut batch).await?;
+                        let change_kind = MonitorChange::Rename(&changed.name);
+                        self.apply_to_incidents(&page, before, change_kind, false, &mut batch).await?;
                     }
                 }
                 let account = self.context.store().reader().account(page.account)?.ok_or(ServiceError::NotFound)?;
-                let mut shown = self.monitor_with_state(&page, changed).await?;
+                let mut monitor_view = self.monitor_with_state(&page, changed).await?;
                 // The driver has not processed the change yet.
-                shown.view.unconfirmable =
-                    !self.context.statistics.can_confirm(&page, account.value.plan, &shown.monitor);
-                Ok((shown, batch))
+                monitor_view.view.unconfirmable =
+                    !self.context.statistics.can_confirm(&page, account.value.plan, &monitor_view.monitor);
+                Ok((monitor_view, batch))
             })
             .await?;
-        let RequestOutcome::Fresh(before) = done else { return Ok(done) };
+        let RequestOutcome::Fresh(before) = outcome else { return Ok(outcome) };
         let page = self.context.page(caller, page)?;
         let after = self.monitor_with_state(&page, self.context.monitor_on(&page, id)?.value).await?;
-        let shown =
+        let monitor_view =
             MonitorWithState { view: MachineView { unconfirmable: before.view.unconfirmable, ..after.view }, ..after };
-        if shown.view != before.view {
-            self.context.replace_answer(once, &shown).await;
+        if monitor_view.view != before.view {
+            self.context.replace_answer(once, &monitor_view).await;
         }
-        Ok(RequestOutcome::Fresh(shown))
+        Ok(RequestOutcome::Fresh(monitor_view))
     }
 
     /// Deletes a monitor and its history. If it is down and that resolves its automatic incident, subscribers are
@@ -253,36 +253,36 @@ impl MonitorService {
     }
 
     async fn monitor_with_state(&self, page: &Page, monitor: Monitor) -> ServiceResult<MonitorWithState> {
-        let shown = self.with_state(page, vec![monitor]).await?;
-        shown.into_iter().next().ok_or(ServiceError::NotFound)
+        let monitor_views = self.with_state(page, vec![monitor]).await?;
+        monitor_views.into_iter().next().ok_or(ServiceError::NotFound)
     }
 
     pub(crate) async fn with_state(&self, page: &Page, monitors: Vec<Monitor>) -> ServiceResult<Vec<MonitorWithState>> {
         let views = self.context.monitor_views(monitors.iter().map(|monitor| monitor.id).collect());
-        let figures = self.context.statistics.last_day(page, &monitors, self.context.now());
-        let (views, figures) = futures_util::future::join(views, figures).await;
+        let statistics = self.context.statistics.last_day(page, &monitors, self.context.now());
+        let (views, statistics) = futures_util::future::join(views, statistics).await;
         let plan =
             self.context.store().reader().account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
-        let (mut figures, now) = (figures.into_iter(), self.context.now());
-        let shown = monitors.into_iter().zip(views).map(|(monitor, view)| {
-            let mut figure = figures.next().unwrap_or_default();
+        let (mut statistics, now) = (statistics.into_iter(), self.context.now());
+        let monitor_views = monitors.into_iter().zip(views).map(|(monitor, view)| {
+            let mut monitor_statistics = statistics.next().unwrap_or_default();
             if let Some(downtime) = &view.downtime {
-                figure.uptime = downtime.uptime(now, figure.excluded.as_slice());
+                monitor_statistics.uptime = downtime.uptime(now, monitor_statistics.excluded.as_slice());
             }
             let is_excluded = monitor.check.kind() == CheckKind::Component && !plan.has_components();
             let paused_by_plan = is_excluded && !monitor.paused;
             let is_paused = monitor.paused || is_excluded;
             if is_paused {
                 // Its current state is unknown, whatever it was before.
-                (figure.uptime, figure.latency_ms) = (None, None);
+                (monitor_statistics.uptime, monitor_statistics.latency_ms) = (None, None);
             }
             MonitorWithState {
                 monitor: Monitor { paused: is_paused, ..monitor },
                 view,
-                statistics: figure,
+                statistics: monitor_statistics,
                 paused_by_plan,
             }
         });
-        Ok(shown.collect())
+        Ok(monitor_views.collect())
     }
 }

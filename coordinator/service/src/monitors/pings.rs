@@ -23,7 +23,7 @@ const MAX_USER_AGENT: usize = 200;
 #[derive(Debug)]
 pub struct PingRequest {
     /// The signal that it carries.
-    pub beat: PingKind,
+    pub kind: PingKind,
     /// The run that it belongs to.
     pub run: Option<u128>,
     /// The run's duration as reported by the client, in milliseconds.
@@ -50,12 +50,12 @@ pub struct PingService {
     context: Arc<ServiceContext>,
     pings: PingIntake,
     /// Number of refused pings: with an unknown token, and above the rate limit.
-    refused: [AtomicU64; 2],
+    refusals: [AtomicU64; 2],
 }
 
 impl PingService {
     pub(crate) fn new(context: &Arc<ServiceContext>, pings: PingIntake) -> Self {
-        Self { context: Arc::clone(context), pings, refused: Default::default() }
+        Self { context: Arc::clone(context), pings, refusals: Default::default() }
     }
 
     /// Finds the heartbeat of a token and counts a ping of the current second. Called before the body is read.
@@ -63,21 +63,21 @@ impl PingService {
     /// # Errors
     /// [`ServiceError::UnknownPing`] for an unknown token, [`ServiceError::TooManyPings`].
     pub fn admit(&self, token: &str) -> ServiceResult<Arc<HeartbeatEntry>> {
-        let [unknown, too_many] = &self.refused;
-        let Some(listed) = self.pings.tokens.find(token) else {
+        let [unknown, too_many] = &self.refusals;
+        let Some(heartbeat) = self.pings.tokens.find(token) else {
             unknown.fetch_add(1, Ordering::Relaxed);
             return Err(ServiceError::UnknownPing);
         };
-        if listed.admit(self.context.now()) {
-            return Ok(listed);
+        if heartbeat.admit(self.context.now()) {
+            return Ok(heartbeat);
         }
         too_many.fetch_add(1, Ordering::Relaxed);
         Err(ServiceError::TooManyPings)
     }
 
     /// Returns the number of pings refused since the start, by reason.
-    pub fn refused(&self) -> [(&'static str, u64); 2] {
-        let [unknown, too_many] = self.refused.each_ref().map(|count| count.load(Ordering::Relaxed));
+    pub fn refusals(&self) -> [(&'static str, u64); 2] {
+        let [unknown, too_many] = self.refusals.each_ref().map(|count| count.load(Ordering::Relaxed));
         [("unknown_token", unknown), ("too_many", too_many)]
     }
 
@@ -86,14 +86,14 @@ impl PingService {
     /// # Errors
     /// [`ServiceError::UnknownPing`] if the monitor was deleted in the meantime, [`ServiceError::Internal`] if the ping
     /// did not become durable in time: the client may send it again.
-    pub async fn record(&self, listed: Arc<HeartbeatEntry>, said: PingRequest) -> ServiceResult<()> {
-        let PingRequest { beat, run, run_ms, method, client_ip: from, user_agent: agent, mut body } = said;
+    pub async fn record(&self, heartbeat: Arc<HeartbeatEntry>, ping: PingRequest) -> ServiceResult<()> {
+        let PingRequest { kind, run, run_ms, method, client_ip: from, user_agent: agent, mut body } = ping;
         body.truncate(MAX_STORED_BODY);
         let agent = agent.chars().take(MAX_USER_AGENT).collect();
-        let said = StoredPing {
+        let ping = StoredPing {
             number: 0,
             at: self.context.now(),
-            kind: beat,
+            kind,
             run,
             run_ms,
             method,
@@ -101,15 +101,15 @@ impl PingService {
             user_agent: agent,
             body,
         };
-        let (durable, told) = oneshot::channel();
-        let report = Report { heartbeat: Arc::clone(&listed), ping: said, on_durable: durable };
-        let telling = async {
+        let (durable, committed) = oneshot::channel();
+        let report = Report { heartbeat: Arc::clone(&heartbeat), ping, on_durable: durable };
+        let exchange = async {
             self.pings.inbox.send(Arrival::Ping(Box::new(report))).await.ok()?;
-            told.await.ok()
+            committed.await.ok()
         };
-        match timeout(TIMEOUT, telling).await {
+        match timeout(TIMEOUT, exchange).await {
             Ok(Some(())) => Ok(()),
-            Ok(None) if self.context.store().reader().monitor(listed.monitor)?.is_none() => {
+            Ok(None) if self.context.store().reader().monitor(heartbeat.monitor)?.is_none() => {
                 Err(ServiceError::UnknownPing)
             }
             Ok(None) | Err(_) => Err(match self.context.store().write_fault() {

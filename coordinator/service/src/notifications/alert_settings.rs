@@ -28,8 +28,8 @@ impl AlertSettingsService {
     /// [`ServiceError::NotFound`](crate::ServiceError::NotFound) for a page that the key can't access.
     pub fn get(&self, caller: &Caller, page: PageId) -> ServiceResult<AlertSettings> {
         let page = self.context.page(caller, page)?.id;
-        let telling = self.context.store().reader().alert_settings(page)?;
-        Ok(telling.map(|telling| telling.value).unwrap_or_default())
+        let settings = self.context.store().reader().alert_settings(page)?;
+        Ok(settings.map(|settings| settings.value).unwrap_or_default())
     }
 
     /// Edits the page's alert settings.
@@ -62,13 +62,13 @@ impl AlertSettingsService {
     }
 
     fn edit_batch(&self, page: PageId, edit: &AlertSettingsEdit) -> ServiceResult<(AlertSettings, Batch)> {
-        let found = self.context.store().reader().alert_settings(page)?;
-        let is = found.as_ref().map_or(Presence::Absent, |found| Presence::At(found.revision));
-        let before = found.map(|found| found.value).unwrap_or_default();
+        let stored = self.context.store().reader().alert_settings(page)?;
+        let presence = stored.as_ref().map_or(Presence::Absent, |stored| Presence::At(stored.revision));
+        let before = stored.map(|stored| stored.value).unwrap_or_default();
         let after = edit.validate(before)?;
         let mut batch = Batch::new();
         if after != before {
-            batch.expect(Expect::Page(page, Presence::Present)).expect(Expect::AlertSettings(page, is));
+            batch.expect(Expect::Page(page, Presence::Present)).expect(Expect::AlertSettings(page, presence));
             batch.write(Op::PutAlertSettings(page, after)).event(self.context.page_event(page, EditKind::Changed));
         }
         Ok((after, batch))

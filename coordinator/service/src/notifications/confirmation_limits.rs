@@ -70,35 +70,34 @@ impl ConfirmationLimits {
     ///
     /// # Errors
     /// [`ServiceError::PageConfirmationLimit`] with the seconds until the hour is over, beyond the limit.
-    pub(crate) fn admit_visitor(&self, place: u128) -> ServiceResult<()> {
+    pub(crate) fn admit_visitor(&self, network: u128) -> ServiceResult<()> {
         let mut visitors = self.visitors.lock().unwrap_or_else(PoisonError::into_inner);
-        if !visitors.is_tracked(&place, self.context.now()) && visitors.is_full(self.context.now()) {
+        if !visitors.is_tracked(&network, self.context.now()) && visitors.is_full(self.context.now()) {
             return Ok(());
         }
-        let paced = visitors.admit(PER_VISITOR_HOUR, &place, self.context.now());
-        paced.map_err(|RateExceeded { seconds }| ServiceError::PageConfirmationLimit { seconds })
+        let admitted = visitors.admit(PER_VISITOR_HOUR, &network, self.context.now());
+        admitted.map_err(|RateExceeded { seconds }| ServiceError::PageConfirmationLimit { seconds })
     }
 
     /// Counts a confirmation request on behalf of the page.
     ///
     /// # Errors
     /// [`ServiceError::PageConfirmationLimit`] or [`ServiceError::AccountConfirmationLimit`] beyond the limit.
-    pub(super) async fn admit_confirmation(&self, page: &Page, asker: ConfirmationOrigin) -> ServiceResult<()> {
+    pub(super) async fn admit_confirmation(&self, page: &Page, origin: ConfirmationOrigin) -> ServiceResult<()> {
         let seconds = |RateExceeded { seconds }| seconds;
         self.context
-            .check_rate(&self.pages, PER_PAGE_MINUTE, &(page.id, asker))
-            .map_err(|often| ServiceError::PageConfirmationLimit { seconds: seconds(often) })?;
-        let (thing, base) = ((page.account, asker), asker.hourly_limit(0));
+            .check_rate(&self.pages, PER_PAGE_MINUTE, &(page.id, origin))
+            .map_err(|exceeded| ServiceError::PageConfirmationLimit { seconds: seconds(exceeded) })?;
+        let (key, base) = ((page.account, origin), origin.hourly_limit(0));
         let has_room = {
             let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-            accounts.would_admit(base, &thing, self.context.now())
+            accounts.would_admit(base, &key, self.context.now())
         };
-        let limit = if has_room { base } else { asker.hourly_limit(self.confirmed_count(page.account, asker).await?) };
-        self.context.check_rate(&self.accounts, limit, &thing).map_err(|often| ServiceError::AccountConfirmationLimit {
-            asker,
-            limit,
-            seconds: seconds(often),
-        })
+        let limit =
+            if has_room { base } else { origin.hourly_limit(self.confirmed_count(page.account, origin).await?) };
+        self.context
+            .check_rate(&self.accounts, limit, &key)
+            .map_err(|exceeded| ServiceError::AccountConfirmationLimit { origin, limit, seconds: seconds(exceeded) })
     }
 
     /// Reserves one of the account's slots for unconfirmed addresses. The slot stays taken until the address is
@@ -114,37 +113,37 @@ impl ConfirmationLimits {
         let is_read = self.unconfirmed().contains_key(&account);
         if !is_read {
             let now = self.context.now();
-            let found = self.context.store().read(move |store| find_unconfirmed(store, account, now)).await?;
-            self.unconfirmed().entry(account).or_default().extend(found);
+            let unconfirmed = self.context.store().read(move |store| find_unconfirmed(store, account, now)).await?;
+            self.unconfirmed().entry(account).or_default().extend(unconfirmed);
         }
         let now = self.context.now();
         let mut all = self.unconfirmed();
-        let own = all.entry(account).or_default();
-        own.retain(|_, at| (0..UNCONFIRMED_RETENTION).contains(&now.since(*at)));
-        if own.len() >= MAX_UNCONFIRMED && !own.contains_key(&pending) {
+        let addresses = all.entry(account).or_default();
+        addresses.retain(|_, at| (0..UNCONFIRMED_RETENTION).contains(&now.since(*at)));
+        if addresses.len() >= MAX_UNCONFIRMED && !addresses.contains_key(&pending) {
             return Err(PlanLimitError::UnconfirmedFull.into());
         }
-        own.insert(pending, now);
+        addresses.insert(pending, now);
         Ok(())
     }
 
     /// Releases the slot of an address that has confirmed.
     pub(super) fn release_unconfirmed(&self, account: AccountId, pending: &UnconfirmedAddress) {
-        if let Some(own) = self.unconfirmed().get_mut(&account) {
-            own.remove(pending);
+        if let Some(addresses) = self.unconfirmed().get_mut(&account) {
+            addresses.remove(pending);
         }
     }
 
     /// Returns the number of an account's confirmed mailboxes that count, at most a minute old.
-    async fn confirmed_count(&self, account: AccountId, asker: ConfirmationOrigin) -> ServiceResult<usize> {
-        let (thing, now) = ((account, asker), self.context.now());
-        let known = self.confirmed().get(&thing).copied();
-        if let Some((_, count)) = known.filter(|(at, _)| (0..COUNT_MAX_AGE).contains(&now.since(*at))) {
+    async fn confirmed_count(&self, account: AccountId, origin: ConfirmationOrigin) -> ServiceResult<usize> {
+        let (key, now) = ((account, origin), self.context.now());
+        let cached = self.confirmed().get(&key).copied();
+        if let Some((_, count)) = cached.filter(|(at, _)| (0..COUNT_MAX_AGE).contains(&now.since(*at))) {
             return Ok(count);
         }
-        let most = asker.max_counted();
-        let count = self.context.store().read(move |store| count_confirmed(store, account, most, now)).await?;
-        self.confirmed().insert(thing, (now, count));
+        let limit = origin.max_counted();
+        let count = self.context.store().read(move |store| count_confirmed(store, account, limit, now)).await?;
+        self.confirmed().insert(key, (now, count));
         Ok(count)
     }
 
@@ -175,49 +174,49 @@ fn find_unconfirmed(
     account: AccountId,
     now: Timestamp,
 ) -> storage::Result<Vec<(UnconfirmedAddress, Timestamp)>> {
-    let mut found = Vec::new();
+    let mut unconfirmed = Vec::new();
     for page in store.pages_of(account)?.into_iter().map(|page| page.value.id) {
         for_each_subscriber(store, page, |it| {
             if is_pending(it, now) {
-                found.push((UnconfirmedAddress::Subscriber(it.id), it.confirmation_sent_at));
+                unconfirmed.push((UnconfirmedAddress::Subscriber(it.id), it.confirmation_sent_at));
             }
-            found.len() < MAX_UNCONFIRMED
+            unconfirmed.len() < MAX_UNCONFIRMED
         })?;
         for it in store.destinations_of(page)?.into_iter().map(|it| it.value) {
             if let Some((mailbox, at)) = pending_mailbox(&it, now) {
-                found.push((UnconfirmedAddress::Destination(it.id, mailbox), at));
+                unconfirmed.push((UnconfirmedAddress::Destination(it.id, mailbox), at));
             }
         }
     }
-    Ok(found)
+    Ok(unconfirmed)
 }
 
-/// Counts mailboxes of an account's subscribers that confirmed a day ago or earlier, up to `most`. Webhooks don't
+/// Counts mailboxes of an account's subscribers that confirmed a day ago or earlier, up to `limit`. Webhooks don't
 /// count: they confirm automatically, which proves nothing.
-fn count_confirmed(store: &dyn StoreRead, account: AccountId, most: usize, now: Timestamp) -> storage::Result<usize> {
+fn count_confirmed(store: &dyn StoreRead, account: AccountId, limit: usize, now: Timestamp) -> storage::Result<usize> {
     let mut count = 0;
     for page in store.pages_of(account)?.into_iter().map(|page| page.value.id) {
         for_each_subscriber(store, page, |it| {
             let is_long = it.confirmed_at.is_some_and(|at| now.since(at) >= MIN_CONFIRMED_AGE);
             count += usize::from(is_long && matches!(it.contact, Contact::Email(_)));
-            count < most
+            count < limit
         })?;
     }
-    Ok(count.min(most))
+    Ok(count.min(limit))
 }
 
-/// Visits a page's subscribers until `goes_on` returns false.
+/// Visits a page's subscribers until `keep_reading` returns false.
 fn for_each_subscriber(
     store: &dyn StoreRead,
     page: PageId,
-    mut goes_on: impl FnMut(&Subscriber) -> bool,
+    mut keep_reading: impl FnMut(&Subscriber) -> bool,
 ) -> storage::Result<()> {
     let mut after = None;
     loop {
         let slice = store.subscribers_of(page, after, SLICE)?;
         let Some(last) = slice.last() else { return Ok(()) };
         after = Some(last.value.id);
-        if !slice.iter().all(|it| goes_on(&it.value)) {
+        if !slice.iter().all(|it| keep_reading(&it.value)) {
             return Ok(());
         }
     }

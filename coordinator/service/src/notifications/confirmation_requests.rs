@@ -29,8 +29,8 @@ pub(super) fn record_request(
     now: Timestamp,
     batch: &mut Batch,
 ) {
-    let is = last.map_or(Presence::Absent, |last| Presence::At(last.revision));
-    batch.expect(Expect::StoredResponse(name.clone(), is));
+    let presence = last.map_or(Presence::Absent, |last| Presence::At(last.revision));
+    batch.expect(Expect::StoredResponse(name.clone(), presence));
     let record = StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now + CONFIRMATION_INTERVAL };
     batch.write(Op::DeleteExpiredResponses(now)).write(Op::PutStoredResponse(name, record));
 }

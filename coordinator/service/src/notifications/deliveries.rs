@@ -98,9 +98,9 @@ impl DeliveryService {
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that the key can't access.
-    pub async fn list(&self, caller: &Caller, page: PageId, wanted: DeliveryFilter) -> ServiceResult<DeliverySlice> {
+    pub async fn list(&self, caller: &Caller, page: PageId, filter: DeliveryFilter) -> ServiceResult<DeliverySlice> {
         let page = self.context.page(caller, page)?.id;
-        Ok(self.context.store().read(move |store| read_page(store, page, wanted)).await?)
+        Ok(self.context.store().read(move |store| read_page(store, page, filter)).await?)
     }
 
     /// Returns a delivery of the page with its content.
@@ -155,9 +155,11 @@ impl DeliveryService {
         self.check_channel(&page, Recipient::Destination(id))?;
         self.admit_test(&page)?;
         let delivery = self.test_delivery(&page, &destination).await?;
-        let sent = delivery.id;
+        let delivery_id = delivery.id;
         let mut batch = Batch::new();
-        batch.expect(Expect::Destination(id, Presence::Present)).expect(Expect::Delivery(sent, Presence::Absent));
+        batch
+            .expect(Expect::Destination(id, Presence::Present))
+            .expect(Expect::Delivery(delivery_id, Presence::Absent));
         batch.write(delivery);
         self.context.store().commit(batch).await.map_err(|error| match error {
             // It was deleted in the meantime.
@@ -167,7 +169,7 @@ impl DeliveryService {
         self.context.deliveries_due.notify_one();
         let end = Instant::now() + TEST_TIMEOUT;
         loop {
-            let delivery = self.context.store().reader().delivery(sent)?.ok_or(ServiceError::NotFound)?.value;
+            let delivery = self.context.store().reader().delivery(delivery_id)?.ok_or(ServiceError::NotFound)?.value;
             if !matches!(delivery.state, DeliveryState::Waiting(_)) || Instant::now() >= end {
                 return self.delivery_content(delivery);
             }
@@ -179,11 +181,11 @@ impl DeliveryService {
         let now = self.context.now();
         let id = page.id;
         let monitors = self.context.store().read(move |store| store.monitors_of(id)).await?;
-        let heard = monitors
+        let alerted_monitor = monitors
             .into_iter()
             .map(|monitor| monitor.value)
-            .find(|monitor| destination.monitors.as_ref().is_none_or(|own| own.contains(&monitor.id)));
-        let subject = match &heard {
+            .find(|monitor| destination.monitors.as_ref().is_none_or(|filter| filter.contains(&monitor.id)));
+        let subject = match &alerted_monitor {
             Some(monitor) => AlertSubject::for_monitor(page, self.context.page_url(page), monitor),
             // A page may have no monitors yet.
             None => AlertSubject {
@@ -209,7 +211,7 @@ impl DeliveryService {
             evidence: Vec::new(),
             flapping: None,
         };
-        let news = Alert {
+        let alert = Alert {
             kind: AlertKind::WentDown,
             subject: &subject,
             change: &change,
@@ -218,7 +220,7 @@ impl DeliveryService {
             agents: &BTreeMap::new(),
             is_test: true,
         };
-        let message = render::render_alert(destination.channel.kind(), &news);
+        let message = render::render_alert(destination.channel.kind(), &alert);
         let (delivery_id, to) = (DeliveryId::new(now, rand::random()), Recipient::Destination(destination.id));
         // Without a monitor, so that it does not queue behind that monitor's deliveries.
         Ok(Delivery {
@@ -237,10 +239,10 @@ impl DeliveryService {
     }
 
     pub(crate) fn admit_test(&self, page: &Page) -> ServiceResult<()> {
-        let paced = self.context.check_rate(&self.page_test_limit, TESTS, &page.id);
-        paced.map_err(|RateExceeded { seconds }| ServiceError::PageTestLimit { seconds })?;
-        let paced = self.context.check_rate(&self.account_test_limit, ACCOUNT_TESTS, &page.account);
-        paced.map_err(|RateExceeded { seconds }| ServiceError::AccountTestLimit { seconds })
+        let admitted = self.context.check_rate(&self.page_test_limit, TESTS, &page.id);
+        admitted.map_err(|RateExceeded { seconds }| ServiceError::PageTestLimit { seconds })?;
+        let admitted = self.context.check_rate(&self.account_test_limit, ACCOUNT_TESTS, &page.account);
+        admitted.map_err(|RateExceeded { seconds }| ServiceError::AccountTestLimit { seconds })
     }
 
     /// Returns the reason why the receiver accepts nothing, if there is one.
@@ -304,20 +306,20 @@ fn gets_json(store: &dyn StoreRead, to: Recipient) -> ServiceResult<bool> {
     Ok(store.subscriber(id)?.is_some_and(|it| it.value.contact.kind() == "webhook"))
 }
 
-fn read_page(store: &dyn StoreRead, page: PageId, wanted: DeliveryFilter) -> parallax_store::Result<DeliverySlice> {
+fn read_page(store: &dyn StoreRead, page: PageId, filter: DeliveryFilter) -> parallax_store::Result<DeliverySlice> {
     let is_wanted = |delivery: &Delivery| {
-        wanted
+        filter
             .destination
             .is_none_or(|id| [Recipient::Destination(id), Recipient::UnconfirmedDestination(id)].contains(&delivery.to))
-            && wanted.status.is_none_or(|status| delivery.state.name() == status)
+            && filter.status.is_none_or(|status| delivery.state.name() == status)
     };
     let mut deliveries = Vec::new();
-    let mut next = wanted.before;
+    let mut next = filter.before;
     for _ in 0..MAX_SCANNED / SLICE {
         let slice = store.deliveries_of(Some(page), next, SLICE)?;
         let is_last = slice.len() < SLICE;
         for delivery in slice {
-            if deliveries.len() == wanted.limit {
+            if deliveries.len() == filter.limit {
                 return Ok(DeliverySlice { deliveries, next });
             }
             next = Some(delivery.value.id);

@@ -110,8 +110,8 @@ impl PageAccessService {
 
     /// Returns the page with that slug without authorization, for steps before sign-in.
     pub(super) fn existing_page(&self, slug: &str) -> ServiceResult<Arc<Page>> {
-        let found = self.page_by_slug(slug)?;
-        found.filter(|page| page.account != NO_ACCOUNT).ok_or(ServiceError::NotFound)
+        let page = self.page_by_slug(slug)?;
+        page.filter(|page| page.account != NO_ACCOUNT).ok_or(ServiceError::NotFound)
     }
 
     /// Decides whether this visitor may see the page. The only place that does.

@@ -116,8 +116,8 @@ impl PageAccessService {
 
     /// The cookie name of a page's access token: it reveals nothing about the page.
     fn token_cookie(&self, page: &Page) -> String {
-        let sealed = self.context.mac(&[b"name", &page.id.to_u128().to_be_bytes()]);
-        hex::encode(&sealed.as_ref()[..8])
+        let mac = self.context.mac(&[b"name", &page.id.to_u128().to_be_bytes()]);
+        hex::encode(&mac.as_ref()[..8])
     }
 
     /// Creates an access token for the page with its current protection.
@@ -127,11 +127,11 @@ impl PageAccessService {
     }
 
     /// Returns true if the credentials are valid for the page with its current protection.
-    fn has_access(&self, page: &Page, shown: &VisitorCredentials) -> bool {
+    fn has_access(&self, page: &Page, credentials: &VisitorCredentials) -> bool {
         let name = self.token_cookie(page);
-        let passes = shown.access_tokens.iter().filter(|(known, _)| *known == name);
-        let by_pass = passes.fold(false, |is_good, (_, value)| self.is_valid_token(page, value) || is_good);
-        let token = shown.feed_token.as_deref().unwrap_or_default();
+        let tokens = credentials.access_tokens.iter().filter(|(token_name, _)| *token_name == name);
+        let by_pass = tokens.fold(false, |is_good, (_, value)| self.is_valid_token(page, value) || is_good);
+        let token = credentials.feed_token.as_deref().unwrap_or_default();
         let by_token = self.feed_token_mac(page).as_bytes().ct_eq(token.as_bytes());
         by_pass || bool::from(by_token)
     }
@@ -148,8 +148,8 @@ impl PageAccessService {
         let Ok(seconds) = until.parse::<i64>() else { return false };
         let is_ours = self.access_token_mac(page, seconds).as_bytes().ct_eq(seal.as_bytes());
         // No token is valid for longer than one created now.
-        let left = seconds.saturating_sub(self.now_seconds());
-        bool::from(is_ours) && (1..=ACCESS_TOKEN_LIFE / SECOND).contains(&left)
+        let remaining = seconds.saturating_sub(self.now_seconds());
+        bool::from(is_ours) && (1..=ACCESS_TOKEN_LIFE / SECOND).contains(&remaining)
     }
 
     fn access_token_mac(&self, page: &Page, until: i64) -> String {
@@ -167,7 +167,7 @@ impl PageAccessService {
     }
 }
 
-/// Serializes a page's protection to bytes that change with each change of it. The revision alone would do; the
+/// Serializes a page's protection to bytes that change with each change of it. The revision alone would suffice; the
 /// settings are included because a restored store repeats revision numbers.
 fn protection_bytes(page: &Page) -> Vec<u8> {
     let mut bytes = page.access_revision.to_be_bytes().to_vec();

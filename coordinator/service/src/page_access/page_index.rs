@@ -20,13 +20,13 @@ impl PageAccessService {
     ///
     /// Only public pages are cached: a protected page must take as long as a missing one.
     pub(crate) fn page_by_slug(&self, slug: &str) -> ServiceResult<Option<Arc<Page>>> {
-        let PageIndex(known) = &self.page_index;
+        let PageIndex(index) = &self.page_index;
         // Read first: an edit made in the meantime has a higher number.
         let edit = self.context.last_edit();
         {
-            let held = known.lock().unwrap_or_else(PoisonError::into_inner);
-            if held.0 == edit
-                && let Some(page) = held.1.get(slug)
+            let pages = index.lock().unwrap_or_else(PoisonError::into_inner);
+            if pages.0 == edit
+                && let Some(page) = pages.1.get(slug)
             {
                 return Ok(Some(Arc::clone(page)));
             }
@@ -34,12 +34,12 @@ impl PageAccessService {
         let Some(page) = self.context.store().reader().page_by_slug(slug)? else { return Ok(None) };
         let page = Arc::new(page.value);
         if !page.private && page.password_hash.is_none() {
-            let mut held = known.lock().unwrap_or_else(PoisonError::into_inner);
-            if held.0 < edit || held.1.len() >= MOST {
-                *held = (edit, BTreeMap::new());
+            let mut pages = index.lock().unwrap_or_else(PoisonError::into_inner);
+            if pages.0 < edit || pages.1.len() >= MOST {
+                *pages = (edit, BTreeMap::new());
             }
-            if held.0 == edit {
-                held.1.insert(slug.to_owned(), Arc::clone(&page));
+            if pages.0 == edit {
+                pages.1.insert(slug.to_owned(), Arc::clone(&page));
             }
         }
         Ok(Some(page))
@@ -52,20 +52,20 @@ mod tests {
     use crate::test_world::world;
 
     #[tokio::test]
-    async fn an_edited_page_is_read_anew_and_a_hidden_one_each_time() {
+    async fn an_edited_page_is_reread_and_a_hidden_one_is_not_cached() {
         let world = world().await;
         let name = || world.service.page_access.page_by_slug("shop").unwrap().map(|page| page.name.clone());
         // The cached page, and whether the cache is still valid.
-        let held = || {
-            let known = world.service.page_access.page_index.0.lock().unwrap();
-            known.0 == world.service.last_edit() && known.1.contains_key("shop")
+        let is_cached = || {
+            let index = world.service.page_access.page_index.0.lock().unwrap();
+            index.0 == world.service.last_edit() && index.1.contains_key("shop")
         };
-        assert_eq!((name(), held()), (Some("Shop".to_owned()), true));
+        assert_eq!((name(), is_cached()), (Some("Shop".to_owned()), true));
         world.put_page(Page { name: "New".to_owned(), ..world.shop.clone() }).await;
-        assert!(!held());
-        assert_eq!((name(), held()), (Some("New".to_owned()), true));
+        assert!(!is_cached());
+        assert_eq!((name(), is_cached()), (Some("New".to_owned()), true));
         world.put_page(Page { private: true, ..world.shop.clone() }).await;
-        assert_eq!((name(), held()), (Some("Shop".to_owned()), false));
+        assert_eq!((name(), is_cached()), (Some("Shop".to_owned()), false));
         assert_eq!(world.service.page_access.page_by_slug("none").unwrap(), None);
         world.put_page(Page { slug: "moved".to_owned(), ..world.shop.clone() }).await;
         assert_eq!(name(), None);

@@ -71,27 +71,27 @@ impl Hasher {
         let is_short = password.len() <= MAX_BYTES;
         let password = if is_short { password.to_owned() } else { String::new() };
         let hash = hash.filter(|hash| PasswordHash::new(hash).is_ok()).map(str::to_owned);
-        let found = self
+        let is_match = self
             .run(move || {
-                let held = PasswordHash::new(hash.as_deref().unwrap_or(DUMMY_HASH));
-                let is_same = argon2().and_then(|argon2| argon2.verify_password(password.as_bytes(), &held?));
+                let stored = PasswordHash::new(hash.as_deref().unwrap_or(DUMMY_HASH));
+                let is_same = argon2().and_then(|argon2| argon2.verify_password(password.as_bytes(), &stored?));
                 is_same.is_ok() && hash.is_some()
             })
             .await?;
-        Ok(found && is_short)
+        Ok(is_match && is_short)
     }
 
     /// Runs the work on a blocking thread when its turn comes. A cancelled caller's permits are released only when
     /// the work is done.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> ServiceResult<T> {
-        let place = Arc::clone(&self.permits).try_acquire_owned();
-        let place = place.map_err(|_| ServiceError::Busy { seconds: RETRY_SECONDS })?;
-        let turn = Arc::clone(&self.running).acquire_owned().await;
-        let turn = turn.map_err(|error| ServiceError::Internal(error.to_string()))?;
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let permit = permit.map_err(|_| ServiceError::Busy { seconds: RETRY_SECONDS })?;
+        let running_permit = Arc::clone(&self.running).acquire_owned().await;
+        let running_permit = running_permit.map_err(|error| ServiceError::Internal(error.to_string()))?;
         let working = tokio::task::spawn_blocking(move || {
-            let done = work();
-            drop((place, turn));
-            done
+            let result = work();
+            drop((permit, running_permit));
+            result
         });
         working.await.map_err(|error| ServiceError::Internal(error.to_string()))
     }
@@ -108,15 +108,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_password_is_known_by_its_hash_alone() {
+    async fn a_password_is_verified_against_its_hash() {
         let hasher = Hasher::default();
         let hash = hasher.hash("open sesame").await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert_ne!(hash, hasher.hash("open sesame").await.unwrap(), "each has a salt of its own");
         assert!(hasher.verify("open sesame", Some(&hash)).await.unwrap());
-        let long = "a".repeat(MAX_BYTES + 1);
-        for wrong in ["", "open sesame ", "Open sesame", &long] {
-            assert!(!hasher.verify(wrong, Some(&hash)).await.unwrap(), "{wrong:?}");
+        let too_long = "a".repeat(MAX_BYTES + 1);
+        for invalid in ["", "open sesame ", "Open sesame", &too_long] {
+            assert!(!hasher.verify(invalid, Some(&hash)).await.unwrap(), "{invalid:?}");
         }
         for none in [None, Some("$argon2id$"), Some(""), Some(DUMMY_HASH)] {
             assert!(!hasher.verify("", none).await.unwrap(), "{none:?}");
@@ -125,9 +125,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_the_queue_full_is_sent_away_at_once() {
+    async fn a_full_queue_rejects_a_password_check_at_once() {
         let hasher = Hasher::default();
-        let hold = Arc::clone(&hasher.running).acquire_many_owned(2).await.unwrap();
+        let permits = Arc::clone(&hasher.running).acquire_many_owned(2).await.unwrap();
         let waiting: Vec<_> = (0..AT_ONCE + WAITING)
             .map(|_| {
                 let hasher = hasher.clone();
@@ -138,7 +138,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(hasher.verify("x", None).await, Err(ServiceError::Busy { seconds: RETRY_SECONDS }));
-        drop(hold);
+        drop(permits);
         for one in waiting {
             assert_eq!(one.await.unwrap(), Ok(false));
         }

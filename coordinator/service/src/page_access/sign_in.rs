@@ -107,17 +107,17 @@ impl PageAccessService {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an invalid address, [`ServiceError::NotFound`] for a page that is not private.
-    pub async fn request_sign_in(&self, slug: &str, asking: &SignInRequest) -> ServiceResult<()> {
+    pub async fn request_sign_in(&self, slug: &str, request: &SignInRequest) -> ServiceResult<()> {
         let page = self.private_page(slug)?;
-        let email = normalize_email(&asking.email).map_err(|rule| ValidationErrors::single("email", rule))?;
+        let email = normalize_email(&request.email).map_err(|rule| ValidationErrors::single("email", rule))?;
         let receiver = Some(email)
-            .filter(|email| page.allowed_visitors.allows(email) && self.admit_link(&page, email, asking.client_ip));
+            .filter(|email| page.allowed_visitors.allows(email) && self.admit_link(&page, email, request.client_ip));
         let now = self.context.now();
         let mut batch = Batch::new();
         // The same work for addresses that may not, so that timing reveals nothing.
         batch.write(Op::DeleteExpiredResponses(now));
         if let Some(email) = receiver {
-            self.write_link(&page, &email, asking, &mut batch);
+            self.write_link(&page, &email, request, &mut batch);
         }
         self.context.store().commit(batch).await?;
         self.context.deliveries_due.notify_one();
@@ -144,21 +144,21 @@ impl PageAccessService {
         browser: Option<&BrowserId>,
     ) -> ServiceResult<std::result::Result<SignInResult, LinkValidity>> {
         let name = link_key(token);
-        let turn = Sha256::digest(&name).iter().take(16).fold(0, |id, byte| (id << 8) | u128::from(*byte));
+        let lock_id = Sha256::digest(&name).iter().take(16).fold(0, |id, byte| (id << 8) | u128::from(*byte));
         let name = &name;
         self.context
-            .commit_change(turn, || async move {
+            .commit_change(lock_id, || async move {
                 let page = self.private_page(slug)?;
-                let (found, meant) = match self.find_link(&page, token, browser)? {
-                    Ok(good) => good,
+                let (stored, target) = match self.find_link(&page, token, browser)? {
+                    Ok(valid_link) => valid_link,
                     Err(link) => return Ok((Err(link), None)),
                 };
                 let now = self.context.now();
                 let mut batch = Batch::new();
-                batch.expect(Expect::StoredResponse(name.clone(), Presence::At(found.revision)));
+                batch.expect(Expect::StoredResponse(name.clone(), Presence::At(stored.revision)));
                 let used = StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now };
                 batch.write(Op::PutStoredResponse(name.clone(), used)).write(Op::DeleteExpiredResponses(now));
-                Ok((Ok(SignInResult { token: self.access_token(&page), redirect_to: meant.to }), Some(batch)))
+                Ok((Ok(SignInResult { token: self.access_token(&page), redirect_to: target.to }), Some(batch)))
             })
             .await
     }
@@ -168,22 +168,22 @@ impl PageAccessService {
         if Protection::of(&page) == Protection::Private { Ok(page) } else { Err(ServiceError::NotFound) }
     }
 
-    fn write_link(&self, page: &Page, email: &str, asking: &SignInRequest, batch: &mut Batch) {
+    fn write_link(&self, page: &Page, email: &str, request: &SignInRequest, batch: &mut Batch) {
         let (now, token) = (self.context.now(), hex::encode(rand::random::<[u8; 16]>()));
         let expires_at = now + LINK_LIFE;
-        let meant = LinkTarget { page: page.id.to_string(), email: email.to_owned(), to: asking.redirect_to.clone() };
+        let target = LinkTarget { page: page.id.to_string(), email: email.to_owned(), to: request.redirect_to.clone() };
         let link = StoredResponse {
-            fingerprint: Sha256::digest(asking.browser).into(),
-            response: serde_json::to_vec(&meant).unwrap_or_default(),
+            fingerprint: Sha256::digest(request.browser).into(),
+            response: serde_json::to_vec(&target).unwrap_or_default(),
             expires_at,
         };
-        let url = format!("{}/sign-in/link?t={token}", asking.page_url);
+        let url = format!("{}/sign-in/link?t={token}", request.page_url);
         let id = DeliveryId::new(now, rand::random());
         let receiver = StoredResponse { fingerprint: [0; 32], response: email.as_bytes().to_vec(), expires_at };
         batch
             .write(Op::PutStoredResponse(link_key(&token), link))
             .write(Op::PutStoredResponse(visitor_mailbox_key(id), receiver));
-        let mail = DeliveryMessage::Mail(render::sign_in(page, &asking.page_url, &url));
+        let mail = DeliveryMessage::Mail(render::sign_in(page, &request.page_url, &url));
         batch
             .write(Delivery { page: Some(page.id), ..Delivery::waiting(id, Recipient::Visitor(id), EVENT, mail, now) });
     }
@@ -194,33 +194,33 @@ impl PageAccessService {
         token: &str,
         browser: Option<&BrowserId>,
     ) -> ServiceResult<std::result::Result<(VersionedValue<StoredResponse>, LinkTarget), LinkValidity>> {
-        let found = self.context.store().reader().stored_response(&link_key(token))?;
-        let Some(found) = found.filter(|found| is_unexpired(&found.value, self.context.now())) else {
+        let stored = self.context.store().reader().stored_response(&link_key(token))?;
+        let Some(stored) = stored.filter(|stored| is_unexpired(&stored.value, self.context.now())) else {
             return Ok(Err(LinkValidity::Invalid));
         };
-        let meant = serde_json::from_slice::<LinkTarget>(&found.value.response).ok();
-        let is_meant =
-            |meant: &LinkTarget| meant.page == page.id.to_string() && page.allowed_visitors.allows(&meant.email);
-        let Some(meant) = meant.filter(is_meant) else { return Ok(Err(LinkValidity::Invalid)) };
-        let known = browser.map(|browser| <[u8; 32]>::from(Sha256::digest(browser)));
-        let is_same = known.is_some_and(|known| bool::from(known.ct_eq(&found.value.fingerprint)));
-        Ok(if is_same { Ok((found, meant)) } else { Err(LinkValidity::OtherBrowser) })
+        let target = serde_json::from_slice::<LinkTarget>(&stored.value.response).ok();
+        let is_valid =
+            |target: &LinkTarget| target.page == page.id.to_string() && page.allowed_visitors.allows(&target.email);
+        let Some(target) = target.filter(is_valid) else { return Ok(Err(LinkValidity::Invalid)) };
+        let fingerprint = browser.map(|browser| <[u8; 32]>::from(Sha256::digest(browser)));
+        let is_same = fingerprint.is_some_and(|fingerprint| bool::from(fingerprint.ct_eq(&stored.value.fingerprint)));
+        Ok(if is_same { Ok((stored, target)) } else { Err(LinkValidity::OtherBrowser) })
     }
 
     /// Checks the rate limits of sign-in links. Only mailboxes that may see some page are counted.
-    fn admit_link(&self, page: &Page, email: &str, place: Option<u128>) -> bool {
+    fn admit_link(&self, page: &Page, email: &str, network: Option<u128>) -> bool {
         let (mailbox, now) = (SubscriberAddress::Email(email.to_owned()).mailbox_key(), self.context.now());
         let account = format!("account {}", page.account);
-        let (there, page) = (format!("{mailbox} {place:?}"), format!("page {}", page.id));
-        let mut linked = self.sign_in_limit.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mailbox_key, page) = (format!("{mailbox} {network:?}"), format!("page {}", page.id));
+        let mut limit = self.sign_in_limit.lock().unwrap_or_else(PoisonError::into_inner);
         // A request refused by one limit is not counted by the others.
-        linked.would_admit(LINKS_PER_MAILBOX, mailbox.as_str(), now)
-            && linked.would_admit(LINKS_PER_PAGE, page.as_str(), now)
-            && linked.would_admit(LINKS_PER_ACCOUNT, account.as_str(), now)
-            && linked.admit(LINKS_PER_IP, there.as_str(), now).is_ok()
-            && linked.admit(LINKS_PER_MAILBOX, mailbox.as_str(), now).is_ok()
-            && linked.admit(LINKS_PER_PAGE, page.as_str(), now).is_ok()
-            && linked.admit(LINKS_PER_ACCOUNT, account.as_str(), now).is_ok()
+        limit.would_admit(LINKS_PER_MAILBOX, mailbox.as_str(), now)
+            && limit.would_admit(LINKS_PER_PAGE, page.as_str(), now)
+            && limit.would_admit(LINKS_PER_ACCOUNT, account.as_str(), now)
+            && limit.admit(LINKS_PER_IP, mailbox_key.as_str(), now).is_ok()
+            && limit.admit(LINKS_PER_MAILBOX, mailbox.as_str(), now).is_ok()
+            && limit.admit(LINKS_PER_PAGE, page.as_str(), now).is_ok()
+            && limit.admit(LINKS_PER_ACCOUNT, account.as_str(), now).is_ok()
     }
 }
 

@@ -33,11 +33,11 @@ impl NewPage {
             faults.add("name", "is required");
         }
         let slug = slug.unwrap_or_default();
-        let settled = service.apply_edit(&self.edit, &blank_page(account, String::new(), slug, service.context.now()));
-        if let Err(ServiceError::Invalid(more)) = &settled {
-            more.iter().for_each(|fault| faults.add(fault.field.clone(), fault.rule.clone()));
+        let checked = service.apply_edit(&self.edit, &blank_page(account, String::new(), slug, service.context.now()));
+        if let Err(ServiceError::Invalid(field_errors)) = &checked {
+            field_errors.iter().for_each(|fault| faults.add(fault.field.clone(), fault.rule.clone()));
         }
-        if faults.is_empty() { settled } else { Err(faults.into()) }
+        if faults.is_empty() { checked } else { Err(faults.into()) }
     }
 }
 

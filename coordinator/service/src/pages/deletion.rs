@@ -48,7 +48,7 @@ impl PageService {
             return Ok(RequestOutcome::Replayed(answer));
         }
         let _making = self.context.create_lock.lock().await;
-        let (done, keys) = self
+        let (outcome, keys) = self
             .context
             .commit_change(id.to_u128(), || async move {
                 let page = self.context.accessible_page(caller, id)?;
@@ -74,7 +74,7 @@ impl PageService {
             .await?;
         keys.iter().for_each(|key| self.keys.evict(&key.value));
         self.page_deleted.notify_one();
-        Ok(done)
+        Ok(outcome)
     }
 
     /// Deletes the contents of deleted pages, as long as the coordinator runs; starts with those left by the last

@@ -54,8 +54,9 @@ impl DeployService {
                 let deploy = edit.validate(id, page.id, &self.context.monitor_ids(&page).await?, self.context.now())?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::Page(page.id, Presence::Present)).write(deploy.clone());
-                let kept = self.context.store().read(move |store| store.deploys_of(page.id, MAX_DEPLOYS)).await?;
-                if let Some(oldest) = kept.last().filter(|_| kept.len() >= MAX_DEPLOYS).map(|oldest| &oldest.value) {
+                let stored = self.context.store().read(move |store| store.deploys_of(page.id, MAX_DEPLOYS)).await?;
+                if let Some(oldest) = stored.last().filter(|_| stored.len() >= MAX_DEPLOYS).map(|oldest| &oldest.value)
+                {
                     if (deploy.at, deploy.id) < (oldest.at, oldest.id) {
                         return Err(PlanLimitError::DeployTooOld.into());
                     }

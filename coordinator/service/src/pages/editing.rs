@@ -48,8 +48,8 @@ impl PageService {
     /// [`ServiceError::NotFound`], [`ServiceError::Invalid`].
     pub async fn edit_as_operator(&self, id: PageId, edit: &PageEdit) -> ServiceResult<Page> {
         let once = IdempotentRequest::new(None, &|_: &Page| Vec::new());
-        let found = || self.context.store().reader().page(id)?.ok_or(ServiceError::NotFound);
-        match self.apply(id, edit, &once, &found).await? {
+        let stored = || self.context.store().reader().page(id)?.ok_or(ServiceError::NotFound);
+        match self.apply(id, edit, &once, &stored).await? {
             RequestOutcome::Fresh(page) => Ok(page),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => {
                 Err(ServiceError::Internal("an edit without an idempotency key was replayed".to_owned()))
@@ -119,12 +119,13 @@ impl PageService {
     /// # Errors
     /// [`ServiceError::Invalid`] with every field that breaks a rule.
     pub(super) fn apply_edit(&self, edit: &PageEdit, page: &Page) -> ServiceResult<EditedPage> {
-        let (own, token) = (self.context.base_host(), claim_token());
+        let (base_host, token) = (self.context.base_host(), claim_token());
         let root_domain = self.context.settings().root_domain.as_deref();
-        let ground = PageEditContext { own_host: own.as_deref(), root_domain, token: &token, now: self.context.now() };
-        let settled = edit.validate(page, &ground);
-        let mut faults = settled.as_ref().err().cloned().unwrap_or_default();
-        let mut changed = settled.unwrap_or_else(|_| page.clone());
+        let edit_context =
+            PageEditContext { own_host: base_host.as_deref(), root_domain, token: &token, now: self.context.now() };
+        let validated = edit.validate(page, &edit_context);
+        let mut faults = validated.as_ref().err().cloned().unwrap_or_default();
+        let mut changed = validated.unwrap_or_else(|_| page.clone());
         if changed.slug != page.slug && self.context.store().reader().page_by_slug(&changed.slug)?.is_some() {
             faults.add("slug", "is taken");
         }
@@ -138,12 +139,12 @@ impl PageService {
         }
         let mut ops = Vec::new();
         for usage in PictureUse::ALL {
-            let (given, slot) = match usage {
+            let (field, slot) = match usage {
                 PictureUse::Logo => (&edit.logo, &mut changed.branding.logo),
                 PictureUse::Favicon => (&edit.favicon, &mut changed.branding.favicon),
             };
-            let read = given.optional(usage.name(), None, &mut faults, |url| parse_picture(usage, url).map(Some));
-            match (given, read) {
+            let read = field.optional(usage.name(), None, &mut faults, |url| parse_picture(usage, url).map(Some));
+            match (field, read) {
                 (PatchField::Null, _) => {
                     *slot = None;
                     ops.push(Op::DeletePicture(page.id, usage));
@@ -161,8 +162,8 @@ impl PageService {
     /// Reserves the hostname that a page releases, for a while.
     pub(super) fn reserve_released_host(&self, page: &Page) -> Vec<Op> {
         let Some(host) = &page.custom_domain else { return Vec::new() };
-        let freed = ReservedHostname { account: page.account, until: self.context.now() + RESERVED_FOR };
-        vec![Op::DeleteExpiredReservations(self.context.now()), Op::PutReservedHostname(host.clone(), freed)]
+        let reservation = ReservedHostname { account: page.account, until: self.context.now() + RESERVED_FOR };
+        vec![Op::DeleteExpiredReservations(self.context.now()), Op::PutReservedHostname(host.clone(), reservation)]
     }
 
     /// Returns the reason why a page may not claim a hostname: another page has it or had it recently.
@@ -173,7 +174,7 @@ impl PageService {
         }
         let is_kept = reader
             .reserved_hostname(host)?
-            .is_some_and(|freed| freed.is_reserved_from(page.account, self.context.now()));
+            .is_some_and(|reservation| reservation.is_reserved_from(page.account, self.context.now()));
         Ok(is_kept.then(|| "was another page's domain within the last 30 days".to_owned()))
     }
 }
@@ -194,19 +195,19 @@ fn claim_token() -> String {
 /// Parses a picture from a base64 `data:` URL (RFC 2397), and checks that the bytes match its media type.
 fn parse_picture(usage: PictureUse, url: &str) -> std::result::Result<(Picture, Vec<u8>), Rule> {
     let rule = || "must be a base64 data: URL of a PNG, JPEG, WebP or SVG image".to_owned();
-    let (media, coded) = url.trim().strip_prefix("data:").and_then(|rest| rest.split_once(',')).ok_or_else(rule)?;
+    let (media, encoded) = url.trim().strip_prefix("data:").and_then(|rest| rest.split_once(',')).ok_or_else(rule)?;
     let media = media.strip_suffix(";base64").ok_or_else(rule)?;
     // SVG is text and may declare an encoding; only UTF-8 is accepted.
     let media = media.split(';').next().unwrap_or_default();
     let kind = PictureKind::ALL.into_iter().find(|kind| kind.media().eq_ignore_ascii_case(media)).ok_or_else(rule)?;
     // Four characters encode three bytes: anything too long is refused without decoding.
-    let most = usage.max_bytes();
-    let too_long = || format!("must be at most {most} bytes");
-    if coded.len() > most.div_ceil(3) * 4 {
+    let max_bytes = usage.max_bytes();
+    let too_long = || format!("must be at most {max_bytes} bytes");
+    if encoded.len() > max_bytes.div_ceil(3) * 4 {
         return Err(too_long());
     }
-    let bytes = STANDARD.decode(coded).map_err(|_| rule())?;
-    if bytes.len() > most {
+    let bytes = STANDARD.decode(encoded).map_err(|_| rule())?;
+    if bytes.len() > max_bytes {
         return Err(too_long());
     }
     if !kind.matches(&bytes) {
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_picture_is_served_by_the_digest_of_another() {
+    async fn a_picture_is_served_only_by_its_own_digest() {
         let world = world().await;
         let usage = PictureUse::Logo;
         let put = async |text: &str| {
@@ -248,23 +249,23 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_what_they_say_and_have_their_bounds() {
+    fn pictures_match_their_media_type_and_size_limit() {
         let png = |length: usize| {
             let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
             bytes.resize(length, 0);
             data("image/png", &bytes)
         };
-        for (usage, most) in [(PictureUse::Logo, 64 << 10), (PictureUse::Favicon, 32 << 10)] {
+        for (usage, max_bytes) in [(PictureUse::Logo, 64 << 10), (PictureUse::Favicon, 32 << 10)] {
             let read = |length| parse_picture(usage, &png(length)).map(|(_, bytes)| bytes.len());
-            assert_eq!(read(most), Ok(most));
-            for length in [most + 1, most + 5] {
-                assert_eq!(read(length), Err(format!("must be at most {most} bytes")));
+            assert_eq!(read(max_bytes), Ok(max_bytes));
+            for length in [max_bytes + 1, max_bytes + 5] {
+                assert_eq!(read(length), Err(format!("must be at most {max_bytes} bytes")));
             }
         }
         let (picture, bytes) =
             parse_picture(PictureUse::Logo, &data("image/svg+xml;charset=utf-8", b"<svg/>")).unwrap();
         assert_eq!((picture.kind, bytes.as_slice(), picture.hex().len()), (PictureKind::Svg, &b"<svg/>"[..], 32));
-        for bad in [
+        for invalid in [
             "",
             "https://example.com/a.png",
             "data:image/png,abc",
@@ -273,11 +274,11 @@ mod tests {
             &data("text/html", b"<svg/>"),
         ] {
             assert!(
-                parse_picture(PictureUse::Logo, bad).unwrap_err().starts_with("must be a base64 data: URL"),
-                "{bad}"
+                parse_picture(PictureUse::Logo, invalid).unwrap_err().starts_with("must be a base64 data: URL"),
+                "{invalid}"
             );
         }
-        let wrong = parse_picture(PictureUse::Logo, &data("image/png", b"<svg/>"));
-        assert_eq!(wrong, Err("must contain an image of its media type, image/png".to_owned()));
+        let mismatched = parse_picture(PictureUse::Logo, &data("image/png", b"<svg/>"));
+        assert_eq!(mismatched, Err("must contain an image of its media type, image/png".to_owned()));
     }
 }

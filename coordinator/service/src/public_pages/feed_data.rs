@@ -30,14 +30,14 @@ impl PublicPageService {
     /// # Errors
     /// [`crate::ServiceError::Internal`] if the store can't be read.
     pub async fn recent_incidents(&self, page: &AuthorizedPage) -> ServiceResult<Vec<IncidentView>> {
-        let found = self.newest_incidents(page).await?;
+        let incidents = self.newest_incidents(page).await?;
         let mut counts: BTreeMap<IncidentKind, usize> = BTreeMap::new();
         let is_wanted = |notice: &IncidentView| {
             let count = counts.entry(notice.incident.kind).or_default();
             *count += usize::from(!notice.incident.is_open());
             notice.incident.is_open() || *count <= RECENT
         };
-        let notices = found.into_iter().map(|(_, notice)| notice);
+        let notices = incidents.into_iter().map(|(_, notice)| notice);
         Ok(notices.filter(is_wanted).collect())
     }
 
@@ -48,13 +48,13 @@ impl PublicPageService {
     /// [`crate::ServiceError::Internal`] if the store can't be read.
     pub async fn calendar_windows(&self, page: &AuthorizedPage) -> ServiceResult<Vec<(u64, IncidentView)>> {
         let since = self.context.now() - CALENDAR_RETENTION;
-        let mut found = self.newest_incidents(page).await?;
-        found.retain(|(_, notice)| {
+        let mut incidents = self.newest_incidents(page).await?;
+        incidents.retain(|(_, notice)| {
             let ended = notice.incident.resolved_at.or(notice.incident.ends_at);
             notice.incident.kind == IncidentKind::Maintenance && ended.is_some_and(|ended| ended >= since)
         });
-        found.truncate(MAX_CALENDAR_WINDOWS);
-        Ok(found)
+        incidents.truncate(MAX_CALENDAR_WINDOWS);
+        Ok(incidents)
     }
 
     /// Lists a page's windows that were deleted within the last thirty days.
@@ -67,20 +67,20 @@ impl PublicPageService {
 
     async fn newest_incidents(&self, page: &AuthorizedPage) -> ServiceResult<Vec<(u64, IncidentView)>> {
         let id = page.page().id;
-        let found = self.context.store().read(move |store| {
+        let incidents = self.context.store().read(move |store| {
             let names = incidents::monitor_names(store, id)?;
-            let mut found = list_truncated(store, (id, false), None, MAX_SCANNED, FEED_LIMITS)?;
+            let mut incidents = list_truncated(store, (id, false), None, MAX_SCANNED, FEED_LIMITS)?;
             // Incidents that have been open for long may have started before all of these.
             let open = list_truncated(store, (id, true), None, MAX_UNFINISHED, FEED_LIMITS)?;
-            let place = |(it, _): &TruncatedIncident| (it.value.started_at, it.value.id);
-            let oldest = found.last().map(place);
-            found.extend(open.into_iter().filter(|open| oldest.is_some_and(|oldest| place(open) < oldest)));
-            let shown = |found: TruncatedIncident| {
-                let revision = found.0.revision;
-                Ok((revision, incident_view(incidents::truncated_detail(store, found, &names)?)))
+            let position = |(it, _): &TruncatedIncident| (it.value.started_at, it.value.id);
+            let oldest = incidents.last().map(position);
+            incidents.extend(open.into_iter().filter(|open| oldest.is_some_and(|oldest| position(open) < oldest)));
+            let detail = |incident: TruncatedIncident| {
+                let revision = incident.0.revision;
+                Ok((revision, incident_view(incidents::truncated_detail(store, incident, &names)?)))
             };
-            found.into_iter().map(shown).collect::<parallax_store::Result<Vec<_>>>()
+            incidents.into_iter().map(detail).collect::<parallax_store::Result<Vec<_>>>()
         });
-        Ok(found.await?)
+        Ok(incidents.await?)
     }
 }

@@ -16,21 +16,22 @@ use crate::{ServiceResult, monitors};
 impl PublicPageService {
     /// Returns the past of each of a page's monitors, in the same order, with slices of that range and charts of that
     /// period.
-    pub(super) async fn monitor_pasts(
+    pub(super) async fn monitor_histories(
         &self,
         page: &Page,
-        shown: &[monitors::MonitorWithState],
-        stretch: ChartRange,
+        with_states: &[monitors::MonitorWithState],
+        chart_range: ChartRange,
         range: TimeRange,
     ) -> ServiceResult<Vec<MonitorHistory>> {
         let now = self.context.now();
         let Some(today) = day_of(now, page.timezone) else {
-            return Ok(vec![MonitorHistory::default(); shown.len()]);
+            return Ok(vec![MonitorHistory::default(); with_states.len()]);
         };
         let first = today.checked_sub_days(Days::new(HISTORY_DAYS as u64 - 1)).unwrap_or(today);
-        let monitors: Vec<Monitor> = shown.iter().map(|shown| shown.monitor.clone()).collect();
-        let mut seen = self.context.statistics.outcomes_by_day(page, &monitors, first..=today, now).await?.into_iter();
-        let mut charts = self.context.statistics.charts(page, &monitors, stretch).await?.into_iter();
+        let monitors: Vec<Monitor> = with_states.iter().map(|monitor| monitor.monitor.clone()).collect();
+        let mut outcomes =
+            self.context.statistics.outcomes_by_day(page, &monitors, first..=today, now).await?.into_iter();
+        let mut charts = self.context.statistics.charts(page, &monitors, chart_range).await?.into_iter();
         let spans = range.slices(now, page.timezone);
         let mut slices = if spans.is_empty() {
             Vec::new().into_iter()
@@ -43,49 +44,53 @@ impl PublicPageService {
             (date, bounds.map(|(from, to)| TimeSpan { from, to }))
         };
         let dates: Vec<(NaiveDate, Option<TimeSpan>)> = first.iter_days().take(HISTORY_DAYS).map(bounds).collect();
-        let timed = |shown: &&monitors::MonitorWithState| shown.monitor.check.kind().has_downtime();
-        let timed = shown.iter().filter(timed).map(|shown| (shown.monitor.id, shown.view.downtime.clone()));
-        let mut timed = self.history.downtime_histories(page, timed.collect(), first..=today).await?.into_iter();
-        let mut pasts = Vec::with_capacity(shown.len());
-        for shown in shown {
-            let seen = seen.next().unwrap_or_default();
-            let timed = if shown.monitor.check.kind().has_downtime() { timed.next() } else { None };
-            let of = MonitorLife {
-                downtime: timed.as_ref(),
-                created_at: shown.monitor.created_at,
+        let has_downtime = |monitor: &monitors::MonitorWithState| monitor.monitor.check.kind().has_downtime();
+        let stored_downtimes = with_states
+            .iter()
+            .filter(|monitor| has_downtime(monitor))
+            .map(|monitor| (monitor.monitor.id, monitor.view.downtime.clone()));
+        let mut downtimes =
+            self.history.downtime_histories(page, stored_downtimes.collect(), first..=today).await?.into_iter();
+        let mut histories = Vec::with_capacity(with_states.len());
+        for monitor in with_states {
+            let outcomes = outcomes.next().unwrap_or_default();
+            let downtime = if has_downtime(monitor) { downtimes.next() } else { None };
+            let life = MonitorLife {
+                downtime: downtime.as_ref(),
+                created_at: monitor.monitor.created_at,
                 now,
-                pauses: &shown.view.pauses,
+                pauses: &monitor.view.pauses,
             };
             let day = |&(date, span): &(NaiveDate, Option<TimeSpan>)| {
                 let mut counts = OutcomeCounts::default();
-                for (_, days) in seen.by_region.iter().filter(|(region, _)| seen.counted.contains(**region)) {
+                for (_, days) in outcomes.by_region.iter().filter(|(region, _)| outcomes.counted.contains(**region)) {
                     counts.merge(days.get(&date).copied().unwrap_or_default());
                 }
-                let time = span.map(|span| of.time(span, counts, seen.watched.get(&date)));
+                let time = span.map(|span| life.time(span, counts, outcomes.watched.get(&date)));
                 let time = time.unwrap_or_default();
-                UptimeDay { date, counts, uptime: of.uptime(time, counts), time }
+                UptimeDay { date, counts, uptime: life.uptime(time, counts), time }
             };
             let sliced = slices.next().unwrap_or_default();
             let slice = |(at, span): (usize, &TimeSpan)| {
                 let mut counts = OutcomeCounts::default();
-                for (_, parts) in sliced.by_region.iter().filter(|(region, _)| seen.counted.contains(**region)) {
+                for (_, parts) in sliced.by_region.iter().filter(|(region, _)| outcomes.counted.contains(**region)) {
                     counts.merge(parts.get(at).copied().unwrap_or_default());
                 }
-                let time = of.time(*span, counts, Some(&sliced.watched));
-                UptimeSlice { span: *span, counts, uptime: of.uptime(time, counts), time }
+                let time = life.time(*span, counts, Some(&sliced.watched));
+                UptimeSlice { span: *span, counts, uptime: life.uptime(time, counts), time }
             };
             let slices = spans.iter().enumerate().map(slice).collect();
             let days = dates.iter().map(day).collect();
             let chart = charts.next().unwrap_or_default();
-            pasts.push(MonitorHistory {
+            histories.push(MonitorHistory {
                 days,
-                regions: seen.by_region,
+                regions: outcomes.by_region,
                 slices,
                 slice_regions: sliced.by_region,
                 chart,
             });
         }
-        Ok(pasts)
+        Ok(histories)
     }
 }
 
@@ -101,13 +106,13 @@ struct MonitorLife<'a> {
 impl MonitorLife<'_> {
     /// Computes how much of a period was watched, and how much of that the monitor was down, from its counted rounds.
     /// Without times of checks, all of its life outside pauses counts as watched.
-    fn time(&self, span: TimeSpan, counts: OutcomeCounts, looked: Option<&WatchedHours>) -> MonitoredTime {
-        if let Some(timed) = self.downtime {
-            return timed.time_in(span);
+    fn time(&self, span: TimeSpan, counts: OutcomeCounts, watched_hours: Option<&WatchedHours>) -> MonitoredTime {
+        if let Some(downtime) = self.downtime {
+            return downtime.time_in(span);
         }
         let window = TimeSpan { from: span.from.max(self.created_at), to: span.to.min(self.now) };
-        let watched = match looked {
-            Some(looked) => looked.watched_ms(window, self.pauses),
+        let watched = match watched_hours {
+            Some(watched_hours) => watched_hours.watched_ms(window, self.pauses),
             None => time_within(window, &[window], self.pauses),
         };
         MonitoredTime::of_rounds(watched, counts.tally())

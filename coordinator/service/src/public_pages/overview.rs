@@ -43,13 +43,13 @@ pub struct PageOverview {
 impl PageOverview {
     /// Returns the end of the newest check that contributes to the overview.
     pub fn last_checked(&self) -> Option<Timestamp> {
-        page_view::newest_check_at(|| self.monitors.iter().map(|shown| (&shown.monitor, &shown.view)))
+        page_view::newest_check_at(|| self.monitors.iter().map(|it| (&it.monitor, &it.view)))
     }
 
     /// Returns the regions in service that checked any of the monitors in the last 24 hours.
     pub fn checked_regions(&self) -> RegionSet {
-        let ours = || self.monitors.iter().filter(|shown| page_view::is_probed(&shown.monitor));
-        let is_seen = |region: &Region| ours().any(|shown| shown.statistics.checked_regions.contains(*region));
+        let probed = || self.monitors.iter().filter(|it| page_view::is_probed(&it.monitor));
+        let is_seen = |region: &Region| probed().any(|it| it.statistics.checked_regions.contains(*region));
         self.regions.iter().filter(is_seen).collect()
     }
 }
@@ -79,34 +79,34 @@ impl PublicPageService {
         let OpenSections { incidents, maintenance, later } = split_open(open, now);
         let running: Vec<MaintenanceWindow> = maintenance
             .iter()
-            .filter_map(|shown| MaintenanceWindow::of(&shown.incident))
+            .filter_map(|it| MaintenanceWindow::of(&it.incident))
             .filter(|window| window.span.contains(now))
             .collect();
         let is_covered = |id| running.iter().any(|window| window.covers(id));
         let regions = self.history.regions_in_service();
-        let looked_at = monitors.iter().map(|shown| (&shown.monitor, &shown.view));
+        let looked_at = monitors.iter().map(|it| (&it.monitor, &it.view));
         let is_stale = page_view::is_stale(regions, looked_at, now);
         // Without agents, monitors that were up are no longer known to be. Monitors that were down stay down, and
         // monitors that report by ping are unaffected.
-        let is_known = |shown: &MonitorWithState| {
-            !is_stale || shown.view.status == MonitorStatus::Down || !page_view::is_probed(&shown.monitor)
+        let is_known = |it: &MonitorWithState| {
+            !is_stale || it.view.status == MonitorStatus::Down || !page_view::is_probed(&it.monitor)
         };
-        let uncovered = monitors.iter().filter(|shown| !is_covered(shown.monitor.id));
-        let statuses = uncovered.clone().filter(|shown| is_known(shown)).map(|shown| shown.view.status);
-        let told = incidents.iter().map(|shown| shown.incident.impact).max();
-        let told = told.filter(|worst| *worst > Impact::None);
-        let seen = Indicator::of(None, statuses.clone(), !running.is_empty());
-        let indicator = if told.is_some() { Indicator::of(told, statuses, false) } else { seen };
-        let claims = incidents.iter().map(|shown| HeadlineCandidate::of(&shown.incident, &shown.monitors));
-        let quoted = headline::quoted_incident(claims, seen);
+        let uncovered = monitors.iter().filter(|it| !is_covered(it.monitor.id));
+        let statuses = uncovered.clone().filter(|it| is_known(it)).map(|it| it.view.status);
+        let impact = incidents.iter().map(|it| it.incident.impact).max();
+        let impact = impact.filter(|worst| *worst > Impact::None);
+        let computed = Indicator::of(None, statuses.clone(), !running.is_empty());
+        let indicator = if impact.is_some() { Indicator::of(impact, statuses, false) } else { computed };
+        let candidates = incidents.iter().map(|it| HeadlineCandidate::of(&it.incident, &it.monitors));
+        let quoted = headline::quoted_incident(candidates, computed);
         let headline = match quoted.and_then(|at| incidents.get(at)) {
-            Some(shown) => shown.incident.title.clone(),
-            None if is_stale && seen == Indicator::Unknown => STALE.to_owned(),
+            Some(it) => it.incident.title.clone(),
+            None if is_stale && computed == Indicator::Unknown => STALE.to_owned(),
             None => {
                 // For an automatic incident, the headline names the monitors that are down now.
-                let down = uncovered.filter(|shown| told.is_some() && shown.view.status == MonitorStatus::Down);
-                let down: Vec<_> = down.map(|shown| (shown.monitor.name.as_str(), shown.view.down_from)).collect();
-                title_for_down(&down, page.language).unwrap_or_else(|| seen.headline().to_owned())
+                let down = uncovered.filter(|it| impact.is_some() && it.view.status == MonitorStatus::Down);
+                let down: Vec<_> = down.map(|it| (it.monitor.name.as_str(), it.view.down_from)).collect();
+                title_for_down(&down, page.language).unwrap_or_else(|| computed.headline().to_owned())
             }
         };
         Ok(PageOverview { page, indicator, headline, monitors, incidents, maintenance, later, regions, is_stale })
@@ -126,9 +126,9 @@ pub(super) struct OpenSections {
 /// Splits open incidents and windows, given newest first, into sections.
 pub(super) fn split_open(open: Vec<incidents::IncidentDetail>, now: Timestamp) -> OpenSections {
     let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
-        open.into_iter().partition(|shown| shown.incident.kind == IncidentKind::Incident);
+        open.into_iter().partition(|it| it.incident.kind == IncidentKind::Incident);
     maintenance.reverse();
-    let is_near = |shown: &incidents::IncidentDetail| shown.incident.started_at <= now + 7 * DAY;
+    let is_near = |it: &incidents::IncidentDetail| it.incident.started_at <= now + 7 * DAY;
     let (maintenance, later) = maintenance.into_iter().partition(is_near);
     OpenSections { incidents, maintenance, later }
 }

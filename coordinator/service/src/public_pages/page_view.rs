@@ -103,32 +103,32 @@ impl PublicPageService {
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
-    pub async fn view(&self, page: &AuthorizedPage, chosen: Option<TimeRange>) -> ServiceResult<PageView> {
+    pub async fn view(&self, page: &AuthorizedPage, requested: Option<TimeRange>) -> ServiceResult<PageView> {
         let overview = self.public_overview(page).await?;
         let now = self.context.now();
         let page = &overview.page;
         // The oldest monitor determines the age of the data, however old the page is.
-        let made = overview.monitors.iter().map(|shown| shown.monitor.created_at).min();
-        let (range, range_until) = range_of(chosen, made.unwrap_or(page.created_at), now);
+        let oldest_monitor = overview.monitors.iter().map(|it| it.monitor.created_at).min();
+        let (range, range_until) = range_of(requested, oldest_monitor.unwrap_or(page.created_at), now);
         let windows: Vec<MaintenanceWindow> = overview
             .maintenance
             .iter()
-            .filter_map(|shown| MaintenanceWindow::of(&shown.incident))
+            .filter_map(|it| MaintenanceWindow::of(&it.incident))
             .filter(|window| window.span.contains(now))
             .collect();
         let is_covered = |id| windows.iter().any(|window| window.covers(id));
-        let covered: Vec<bool> = overview.monitors.iter().map(|shown| is_covered(shown.monitor.id)).collect();
-        let stretch = ChartRange { from: now - DAY, to: now, buckets: CHART_POINTS };
-        let pasts = self.monitor_pasts(page, &overview.monitors, stretch, range).await?;
-        let seen = overview.monitors.into_iter().zip(pasts).zip(covered);
-        let monitors = seen.map(|((shown, past), covered)| monitor_view(shown, past, covered)).collect();
+        let covered: Vec<bool> = overview.monitors.iter().map(|it| is_covered(it.monitor.id)).collect();
+        let chart_range = ChartRange { from: now - DAY, to: now, buckets: CHART_POINTS };
+        let histories = self.monitor_histories(page, &overview.monitors, chart_range, range).await?;
+        let seen = overview.monitors.into_iter().zip(histories).zip(covered);
+        let monitors = seen.map(|((it, past), covered)| monitor_view(it, past, covered)).collect();
         let mut past = self.incidents_between(page, now - HISTORY_DAYS as i64 * DAY, now + 1).await?;
         past.retain(|notice| !notice.incident.is_open());
         Ok(PageView {
             now,
             range,
             range_changes_at: range_until,
-            is_range_chosen: chosen.is_some(),
+            is_range_chosen: requested.is_some(),
             indicator: overview.indicator,
             monitors,
             incidents: overview.incidents.into_iter().map(incident_view).collect(),
@@ -150,29 +150,29 @@ impl PublicPageService {
         &self,
         page: &AuthorizedPage,
         id: MonitorId,
-        chosen: Option<TimeRange>,
+        requested: Option<TimeRange>,
     ) -> ServiceResult<MonitorDetail> {
         let page = page.page().clone();
         let monitor = self.context.monitor_on(&page, id)?.value;
         let now = self.context.now();
-        let (range, range_until) = range_of(chosen, monitor.created_at, now);
-        let shown = self.monitors.with_state(&page, vec![monitor]).await?;
+        let (range, range_until) = range_of(requested, monitor.created_at, now);
+        let with_state = self.monitors.with_state(&page, vec![monitor]).await?;
         let open = self.incidents.open_incidents(page.id, parallax_core::incident::MAX_UNFINISHED).await?;
         let covers = |window: MaintenanceWindow| window.span.contains(now) && window.covers(id);
-        let covered = open.iter().filter_map(|shown| MaintenanceWindow::of(&shown.incident)).any(covers);
+        let covered = open.iter().filter_map(|it| MaintenanceWindow::of(&it.incident)).any(covers);
         let length = range.days() as i64 * DAY;
-        let stretch = ChartRange { from: now - length, to: now, buckets: range.chart_buckets() };
-        let past = self.monitor_pasts(&page, &shown, stretch, range).await?.pop().unwrap_or_default();
+        let chart_range = ChartRange { from: now - length, to: now, buckets: range.chart_buckets() };
+        let history = self.monitor_histories(&page, &with_state, chart_range, range).await?.pop().unwrap_or_default();
         let OpenSections { incidents, maintenance, .. } = split_open(open, now);
         let mut open: Vec<IncidentView> = incidents.into_iter().chain(maintenance).map(incident_view).collect();
         open.retain(|notice| notice.affects(id));
         let mut notices = self.incidents_between(&page, now - HISTORY_DAYS as i64 * DAY, now + 1).await?;
         notices.retain(|notice| notice.affects(id));
-        let shown = shown.into_iter().next().ok_or(ServiceError::NotFound)?;
-        let outage_since = shown.view.outage_since;
+        let with_state = with_state.into_iter().next().ok_or(ServiceError::NotFound)?;
+        let outage_since = with_state.view.outage_since;
         Ok(MonitorDetail {
             now,
-            monitor: monitor_view(shown, past, covered),
+            monitor: monitor_view(with_state, history, covered),
             range,
             range_until,
             open,
@@ -233,20 +233,20 @@ impl PublicPageService {
     async fn incidents_between(&self, page: &Page, from: Timestamp, to: Timestamp) -> ServiceResult<Vec<IncidentView>> {
         let (id, now) = (page.id, self.context.now());
         let before = Some((to, IncidentId::from_u128(0)));
-        let found = self.context.store().read(move |store| {
+        let incidents = self.context.store().read(move |store| {
             let names = incidents::monitor_names(store, id)?;
-            let mut found = list_truncated(store, (id, false), before, MAX_LISTED, LIST_LIMITS)?;
-            if let Some((oldest, _)) = found.last().filter(|_| found.len() == MAX_LISTED) {
-                found.extend(lasted_into(store, &oldest.value, from, now)?);
+            let mut incidents = list_truncated(store, (id, false), before, MAX_LISTED, LIST_LIMITS)?;
+            if let Some((oldest, _)) = incidents.last().filter(|_| incidents.len() == MAX_LISTED) {
+                incidents.extend(older_incidents_lasting_into(store, &oldest.value, from, now)?);
             }
             let is_wanted = |it: &Incident| it.started_at >= from || lasts_past(it, from, now);
-            found.retain(|(incident, _)| is_wanted(&incident.value));
-            found
+            incidents.retain(|(incident, _)| is_wanted(&incident.value));
+            incidents
                 .into_iter()
-                .map(|found| incidents::truncated_detail(store, found, &names))
+                .map(|incident| incidents::truncated_detail(store, incident, &names))
                 .collect::<parallax_store::Result<Vec<_>>>()
         });
-        Ok(found.await?.into_iter().map(incident_view).collect())
+        Ok(incidents.await?.into_iter().map(incident_view).collect())
     }
 
     async fn deploy_markers(&self, page: &Page) -> ServiceResult<Vec<parallax_core::deploy::Deploy>> {
@@ -258,10 +258,10 @@ impl PublicPageService {
         Ok(deploys.into_iter().map(|deploy| deploy.value).collect())
     }
 
-    /// Lists a monitor's outages as far back as its changes are stored, newest first; `lasting` is the start of the
+    /// Lists a monitor's outages as far back as its changes are stored, newest first; `since` is the start of the
     /// ongoing one.
-    async fn outages(&self, id: MonitorId, lasting: Option<Timestamp>) -> ServiceResult<Vec<Outage>> {
-        let (mut outages, mut before, mut scanned) = (OutageHistory::new(lasting), None, 0);
+    async fn outages(&self, id: MonitorId, since: Option<Timestamp>) -> ServiceResult<Vec<Outage>> {
+        let (mut outages, mut before, mut scanned) = (OutageHistory::new(since), None, 0);
         while outages.len() < OUTAGES && scanned < MAX_EVENTS_SCANNED {
             let read = self.context.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
             let Some(oldest) = read.last() else { break };
@@ -283,55 +283,60 @@ impl PublicPageService {
 
 /// Finds incidents of the same page that began before that incident and lasted past its start, or past `from` if that
 /// is later; newest first.
-fn lasted_into(
+fn older_incidents_lasting_into(
     store: &dyn StoreRead,
     oldest: &Incident,
     from: Timestamp,
     now: Timestamp,
 ) -> parallax_store::Result<Vec<TruncatedIncident>> {
     let since = oldest.started_at.max(from);
-    let (mut before, mut lasted) = ((oldest.started_at, oldest.id), Vec::new());
+    let (mut before, mut incidents) = ((oldest.started_at, oldest.id), Vec::new());
     for _ in 0..MAX_LASTED_SCANNED / MAX_LISTED {
         let read = list_truncated(store, (oldest.page, false), Some(before), MAX_LISTED, LIST_LIMITS)?;
         let Some((last, _)) = read.last() else { break };
         before = (last.value.started_at, last.value.id);
-        lasted.extend(read.into_iter().filter(|(it, _)| lasts_past(&it.value, since, now)));
-        if lasted.len() >= MAX_LASTED || before.0 < since - MAX_LOOKBACK {
+        incidents.extend(read.into_iter().filter(|(it, _)| lasts_past(&it.value, since, now)));
+        if incidents.len() >= MAX_LASTED || before.0 < since - MAX_LOOKBACK {
             break;
         }
     }
-    lasted.truncate(MAX_LASTED);
-    Ok(lasted)
+    incidents.truncate(MAX_LASTED);
+    Ok(incidents)
 }
 
-fn lasts_past(incident: &Incident, moment: Timestamp, now: Timestamp) -> bool {
-    incident.duration_so_far(now).is_some_and(|lasted| lasted.to > moment)
+fn lasts_past(incident: &Incident, at: Timestamp, now: Timestamp) -> bool {
+    incident.duration_so_far(now).is_some_and(|lasted| lasted.to > at)
 }
 
 /// Returns the chosen range, or the default for data that old with the time at which it changes.
-fn range_of(chosen: Option<TimeRange>, made: Timestamp, now: Timestamp) -> (TimeRange, Option<Timestamp>) {
-    chosen.map_or_else(|| TimeRange::default_for(made, now), |range| (range, None))
+fn range_of(requested: Option<TimeRange>, created_at: Timestamp, now: Timestamp) -> (TimeRange, Option<Timestamp>) {
+    requested.map_or_else(|| TimeRange::default_for(created_at, now), |range| (range, None))
 }
 
-fn month(moment: Timestamp, page: &Page) -> (i32, u32) {
-    day_of(moment, page.timezone).map_or((1970, 1), |day| (day.year(), day.month()))
+fn month(at: Timestamp, page: &Page) -> (i32, u32) {
+    day_of(at, page.timezone).map_or((1970, 1), |day| (day.year(), day.month()))
 }
 
-fn monitor_view(shown: monitors::MonitorWithState, past: MonitorHistory, covered: bool) -> MonitorView {
+fn monitor_view(monitor: monitors::MonitorWithState, history: MonitorHistory, covered: bool) -> MonitorView {
     MonitorView {
-        monitor: shown.monitor,
-        state: shown.view,
-        uptime_24h: shown.statistics.uptime,
-        latency_ms: shown.statistics.latency_ms,
+        monitor: monitor.monitor,
+        state: monitor.view,
+        uptime_24h: monitor.statistics.uptime,
+        latency_ms: monitor.statistics.latency_ms,
         in_maintenance: covered,
-        history: past,
+        history,
     }
 }
 
-pub(super) fn incident_view(shown: incidents::IncidentDetail) -> IncidentView {
-    let goes_on = shown.series.filter(|series| series.stopped_at.is_none());
-    let repeats = goes_on.map(|series| series.recurrence.frequency);
-    IncidentView { incident: shown.incident, monitors: shown.monitors, repeats, omitted_updates: shown.omitted_updates }
+pub(super) fn incident_view(detail: incidents::IncidentDetail) -> IncidentView {
+    let current_series = detail.series.filter(|series| series.stopped_at.is_none());
+    let repeats = current_series.map(|series| series.recurrence.frequency);
+    IncidentView {
+        incident: detail.incident,
+        monitors: detail.monitors,
+        repeats,
+        omitted_updates: detail.omitted_updates,
+    }
 }
 
 const _: () = assert!(BUDGET_DAYS <= HISTORY_DAYS, "the error budget is computed from the days of the uptime bars");

@@ -42,8 +42,9 @@ impl Statistics for FakeMesh {
         monitors: &'a [Monitor],
         _now: Timestamp,
     ) -> BoxFuture<'a, Vec<MonitorStatistics>> {
-        let figure = MonitorStatistics { checked_regions: self.0.lock().unwrap().1, ..MonitorStatistics::default() };
-        std::future::ready(vec![figure; monitors.len()]).boxed()
+        let statistics =
+            MonitorStatistics { checked_regions: self.0.lock().unwrap().1, ..MonitorStatistics::default() };
+        std::future::ready(vec![statistics; monitors.len()]).boxed()
     }
 
     fn readings<'a>(
@@ -88,14 +89,14 @@ impl Statistics for FakeMesh {
         &'a self,
         page: &'a Page,
         monitors: &'a [Monitor],
-        stretch: ChartRange,
+        range: ChartRange,
     ) -> BoxFuture<'a, ServiceResult<Vec<LatencyChart>>> {
-        NoStatistics.charts(page, monitors, stretch)
+        NoStatistics.charts(page, monitors, range)
     }
 
     fn agents_in_service(&self) -> Vec<ServingAgent> {
-        let stand = |region| ServingAgent { region, network: "AS64500".to_owned(), address: None };
-        self.0.lock().unwrap().0.iter().map(stand).collect()
+        let agent = |region| ServingAgent { region, network: "AS64500".to_owned(), address: None };
+        self.0.lock().unwrap().0.iter().map(agent).collect()
     }
 
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {

@@ -43,7 +43,7 @@ pub struct World {
     pub clock: Clock,
     pub views: Views,
     /// Views that the driver returns once it has processed the next edit.
-    pub judged: Views,
+    pub views_after_edit: Views,
     pub mesh: FakeMesh,
     pub owner: Account,
     pub shop: Page,
@@ -62,9 +62,9 @@ pub async fn world() -> World {
 pub async fn world_over(store: Store) -> World {
     let clock = Clock::manual(START);
     let views = Views::default();
-    let (queries, asked) = mpsc::channel::<DriverQuery>(16);
-    let judged = Views::default();
-    answer_queries(asked, Arc::clone(&views), Arc::clone(&judged));
+    let (queries, query_receiver) = mpsc::channel::<DriverQuery>(16);
+    let views_after_edit = Views::default();
+    answer_queries(query_receiver, Arc::clone(&views), Arc::clone(&views_after_edit));
     let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),
@@ -73,35 +73,35 @@ pub async fn world_over(store: Store) -> World {
         access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let mesh = FakeMesh::default();
-    let figures = Arc::new(mesh.clone());
+    let statistics = Arc::new(mesh.clone());
     let name_server = FakeNameServer::default();
     let service = Services::new(ServiceParts {
         queries,
-        pings: beats(store.clone()),
-        statistics: figures,
+        pings: store_pings(store.clone()),
+        statistics,
         txt_lookup: Arc::new(name_server.clone()),
         ..ServiceParts::disconnected(store, clock.clone(), settings)
     });
     let owner = service.accounts.create("owner@example.com", None).await.unwrap();
-    let stranger = service.accounts.create("stranger@example.com", None).await.unwrap();
+    let other_account = service.accounts.create("stranger@example.com", None).await.unwrap();
     let shop = service.pages.create_as_operator(owner.id, "Shop", "shop").await.unwrap();
     clock.set(START + 1000);
     let blog = service.pages.create_as_operator(owner.id, "Blog", "journal").await.unwrap();
-    let foreign = service.pages.create_as_operator(stranger.id, "Other", "other").await.unwrap();
-    World { service, name_server, clock, views, judged, mesh, owner, shop, blog, foreign }
+    let foreign = service.pages.create_as_operator(other_account.id, "Other", "other").await.unwrap();
+    World { service, name_server, clock, views, views_after_edit, mesh, owner, shop, blog, foreign }
 }
 
 /// A driver that only stores pings.
-pub(crate) fn beats(store: Store) -> PingIntake {
+pub(crate) fn store_pings(store: Store) -> PingIntake {
     let (inbox, mut arrivals) = mpsc::channel(16);
     tokio::spawn(async move {
         let mut number = 0;
         while let Some(arrival) = arrivals.recv().await {
             let Arrival::Ping(ping) = arrival else { continue };
             number += 1;
-            let said = parallax_core::heartbeat::StoredPing { number, ..ping.ping };
+            let stored = parallax_core::heartbeat::StoredPing { number, ..ping.ping };
             let mut batch = Batch::new();
-            batch.write(parallax_store::Op::PutPing(ping.heartbeat.monitor, Box::new(said)));
+            batch.write(parallax_store::Op::PutPing(ping.heartbeat.monitor, Box::new(stored)));
             store.commit(batch).await.unwrap();
             let _ = ping.on_durable.send(());
         }
@@ -135,8 +135,8 @@ impl World {
     /// Stores a page as given, including fields that no call can set yet.
     pub async fn put_page(&self, page: Page) {
         let mut batch = Batch::new();
-        let what = EventKind::PageEdited(EditKind::Changed);
-        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, kind: what });
+        let event = EventKind::PageEdited(EditKind::Changed);
+        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, kind: event });
         batch.write(page);
         self.service.context.store().commit(batch).await.unwrap();
     }
@@ -180,16 +180,16 @@ pub fn each_time<T>() -> IdempotentRequest<'static, T> {
 }
 
 /// A driver that returns the given views; once it is asked to process an edit, also those for after it.
-fn answer_queries(mut asked: mpsc::Receiver<DriverQuery>, views: Views, judged: Views) {
+fn answer_queries(mut queries: mpsc::Receiver<DriverQuery>, views: Views, views_after_edit: Views) {
     tokio::spawn(async move {
-        while let Some(query) = asked.recv().await {
+        while let Some(query) = queries.recv().await {
             let DriverQuery::Views(query) = query else { continue };
             let answer = {
-                let mut known = views.lock().unwrap();
+                let mut reported = views.lock().unwrap();
                 if query.after_event > 0 {
-                    known.append(&mut judged.lock().unwrap());
+                    reported.append(&mut views_after_edit.lock().unwrap());
                 }
-                query.monitors.iter().map(|id| known.get(id).cloned()).collect()
+                query.monitors.iter().map(|id| reported.get(id).cloned()).collect()
             };
             let _ = query.reply.send(answer);
         }

@@ -22,17 +22,17 @@ impl World {
 
     /// A page's subscribers, confirmed or not.
     pub fn subscribers(&self, page: &Page) -> Vec<Subscriber> {
-        let found = self.service.context.store().reader().subscribers_of(page.id, None, 100).unwrap();
-        found.into_iter().map(|it| it.value).collect()
+        let subscribers = self.service.context.store().reader().subscribers_of(page.id, None, 100).unwrap();
+        subscribers.into_iter().map(|it| it.value).collect()
     }
 
     /// Subscribes an address to the shop.
     pub async fn subscribed(&self, address: &str) -> Subscriber {
         let request = SubscriptionRequest { email: Some(address.to_owned()), ..SubscriptionRequest::default() };
         self.service.subscribers.subscribe(&self.shop, &request).await.unwrap();
-        let asked = self.subscribers(&self.shop).into_iter();
-        let is_it = |it: &Subscriber| matches!(&it.contact, Contact::Email(email) if email == address);
-        let link = asked.rev().find(is_it).unwrap().link_token();
+        let subscribers = self.subscribers(&self.shop).into_iter();
+        let is_confirmed = |it: &Subscriber| matches!(&it.contact, Contact::Email(email) if email == address);
+        let link = subscribers.rev().find(is_confirmed).unwrap().link_token();
         self.service.subscribers.confirm(&self.shop, &link, None).await.unwrap()
     }
 
@@ -41,15 +41,15 @@ impl World {
     }
 
     /// Confirmation mails to mailboxes of the shop's destinations, newest first.
-    pub(crate) fn asked_mailboxes(&self) -> Vec<Delivery> {
-        let found = self.service.context.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
+    pub(crate) fn mailbox_confirmation_requests(&self) -> Vec<Delivery> {
+        let deliveries = self.service.context.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
         let is_asked = |it: &Delivery| matches!(it.to, Recipient::UnconfirmedDestination(_));
-        found.into_iter().map(|it| it.value).filter(is_asked).collect()
+        deliveries.into_iter().map(|it| it.value).filter(is_asked).collect()
     }
 
     /// The link in the newest of them.
     pub fn mailbox_link(&self) -> String {
-        let DeliveryMessage::Mail(mail) = self.asked_mailboxes().remove(0).message else {
+        let DeliveryMessage::Mail(mail) = self.mailbox_confirmation_requests().remove(0).message else {
             panic!("a mailbox gets mails")
         };
         let (_, link) = mail.text.split_once("/confirm-alerts?t=").unwrap();
@@ -64,16 +64,16 @@ impl World {
             loop {
                 outgoing.notified().await;
                 for waiting in service.context.store().reader().waiting_deliveries().unwrap() {
-                    let found = service.context.store().reader().delivery(waiting.id).unwrap().unwrap();
-                    let (mut delivery, now) = (found.value, service.now());
-                    let tried = DeliveryAttempt {
+                    let stored = service.context.store().reader().delivery(waiting.id).unwrap().unwrap();
+                    let (mut delivery, now) = (stored.value, service.now());
+                    let attempt = DeliveryAttempt {
                         at: now,
                         duration_ms: 3,
                         status: Some(204),
                         error: None,
                         response: "taken".to_owned(),
                     };
-                    delivery.record_attempt(tried, AttemptOutcome::Accepted, now, 0.0);
+                    delivery.record_attempt(attempt, AttemptOutcome::Accepted, now, 0.0);
                     let mut batch = Batch::new();
                     batch.write(delivery);
                     service.context.store().commit(batch).await.unwrap();
@@ -84,18 +84,18 @@ impl World {
 
     /// The shop's deliveries of that event, oldest first.
     pub fn sent(&self, event: &str) -> Vec<Delivery> {
-        self.sent_of(Some(self.shop.id), event)
+        self.deliveries_of_event(Some(self.shop.id), event)
     }
 
     /// Deliveries without a page of that event, oldest first.
     pub fn sent_of_no_page(&self, event: &str) -> Vec<Delivery> {
-        self.sent_of(None, event)
+        self.deliveries_of_event(None, event)
     }
 
-    fn sent_of(&self, page: Option<PageId>, event: &str) -> Vec<Delivery> {
-        let found = self.service.context.store().reader().deliveries_of(page, None, 100).unwrap();
-        let mut found: Vec<_> = found.into_iter().map(|it| it.value).filter(|it| it.event == event).collect();
-        found.sort_by_key(|it| it.id);
-        found
+    fn deliveries_of_event(&self, page: Option<PageId>, event: &str) -> Vec<Delivery> {
+        let deliveries = self.service.context.store().reader().deliveries_of(page, None, 100).unwrap();
+        let mut deliveries: Vec<_> = deliveries.into_iter().map(|it| it.value).filter(|it| it.event == event).collect();
+        deliveries.sort_by_key(|it| it.id);
+        deliveries
     }
 }

@@ -20,7 +20,7 @@ const FREE: u128 = 1_000;
 
 impl World {
     /// Puts closed incidents with those numbers on both pages: the lower the number, the older.
-    async fn closed(&self, numbers: std::ops::Range<u128>) {
+    async fn add_closed_incidents(&self, numbers: std::ops::Range<u128>) {
         let now = self.service.now();
         let mut batch = Batch::new();
         for n in numbers {
@@ -36,68 +36,76 @@ impl World {
         self.service.context.store().commit(batch).await.unwrap();
     }
 
-    fn kept(&self) -> usize {
+    fn closed_incidents(&self) -> usize {
         let reader = self.service.context.store().reader();
-        let of = |page: &Page| reader.page_counts(page.id).unwrap().incidents;
-        of(&self.shop) + of(&self.blog)
+        let count = |page: &Page| reader.page_counts(page.id).unwrap().incidents;
+        count(&self.shop) + count(&self.blog)
     }
 
-    async fn opens(&self, caller: &Caller) -> ServiceResult<()> {
+    async fn open_incident(&self, caller: &Caller) -> ServiceResult<()> {
         let edit = IncidentEdit { title: PatchField::Value("Broken".to_owned()), ..IncidentEdit::default() };
         self.service.incidents.open(caller, self.shop.id, &edit, &each_time()).await.map(drop)
     }
 
-    fn has(&self, n: u128) -> bool {
+    fn has_incident(&self, n: u128) -> bool {
         let id = samples::incident(n, 1, 0, false).id;
         self.service.context.store().reader().incident(id).unwrap().is_some()
     }
 }
 
 #[tokio::test]
-async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thirty_days() {
+async fn incidents_over_the_limit_replace_only_those_closed_for_thirty_days() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
-    world.closed(0..FREE - 1).await;
-    world.opens(&caller).await.unwrap();
-    let refused = world.opens(&caller).await.unwrap_err();
-    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::IncidentsFull { plan: Plan::Free, limit: 1_000 }));
-    assert!(refused.to_string().contains("delete some"), "{refused}");
+    world.add_closed_incidents(0..FREE - 1).await;
+    world.open_incident(&caller).await.unwrap();
+    let refusal = world.open_incident(&caller).await.unwrap_err();
+    assert_eq!(refusal, ServiceError::PlanLimit(PlanLimitError::IncidentsFull { plan: Plan::Free, limit: 1_000 }));
+    assert!(refusal.to_string().contains("delete some"), "{refusal}");
     world.clock.set(world.service.now() + 30 * DAY);
-    world.opens(&caller).await.unwrap();
-    assert_eq!((world.kept(), world.has(0), world.has(1)), (1_000, false, true), "the oldest was replaced");
+    world.open_incident(&caller).await.unwrap();
+    assert_eq!(
+        (world.closed_incidents(), world.has_incident(0), world.has_incident(1)),
+        (1_000, false, true),
+        "the oldest was replaced"
+    );
 }
 
 #[tokio::test]
-async fn a_smaller_plan_drops_no_incident_and_one_makes_room_for_one() {
+async fn a_smaller_plan_deletes_no_incident_and_each_new_one_replaces_one() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    world.closed(0..FREE + 300).await;
+    world.add_closed_incidents(0..FREE + 300).await;
     world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.clock.set(world.service.now() + 30 * DAY);
     for _ in 0..3 {
         world.service.incidents.sweep_incidents().await.unwrap();
     }
-    assert_eq!(world.kept(), 1_300, "a plan change deletes nothing");
-    world.opens(&caller).await.unwrap();
-    assert_eq!((world.kept(), world.has(0), world.has(1)), (1_300, false, true), "one for one");
+    assert_eq!(world.closed_incidents(), 1_300, "a plan change deletes nothing");
+    world.open_incident(&caller).await.unwrap();
+    assert_eq!(
+        (world.closed_incidents(), world.has_incident(0), world.has_incident(1)),
+        (1_300, false, true),
+        "one for one"
+    );
 }
 
 #[tokio::test]
-async fn what_opens_by_itself_beyond_the_bound_drops_as_many_as_have_come() {
+async fn automatic_incidents_over_the_limit_replace_as_many_closed_ones() {
     let world = world().await;
-    world.closed(0..60).await;
+    world.add_closed_incidents(0..60).await;
     let sweep = async || world.service.incidents.sweep_incidents_to(50).await.unwrap();
     sweep().await;
     sweep().await;
-    assert_eq!(world.kept(), 60, "incidents from before the limit existed stay");
-    world.closed(60..67).await;
+    assert_eq!(world.closed_incidents(), 60, "incidents from before the limit existed stay");
+    world.add_closed_incidents(60..67).await;
     sweep().await;
-    assert_eq!((world.kept(), world.has(6), world.has(7)), (60, false, true));
+    assert_eq!((world.closed_incidents(), world.has_incident(6), world.has_incident(7)), (60, false, true));
 }
 
 #[tokio::test]
-async fn an_account_has_so_many_component_monitors() {
+async fn an_account_has_a_limit_of_component_monitors() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let mut batch = Batch::new();
@@ -115,10 +123,10 @@ async fn an_account_has_so_many_component_monitors() {
         },
         ..MonitorEdit::default()
     };
-    let made = world.service.monitors.create(&caller, world.shop.id, &component, &each_time()).await;
-    assert_eq!(made.unwrap_err(), ServiceError::PlanLimit(PlanLimitError::ComponentsFull { limit: 200 }));
-    let made = world.service.monitors.create(&caller, world.shop.id, &http("a.example"), &each_time()).await;
-    assert!(made.is_ok(), "others are counted separately");
+    let created = world.service.monitors.create(&caller, world.shop.id, &component, &each_time()).await;
+    assert_eq!(created.unwrap_err(), ServiceError::PlanLimit(PlanLimitError::ComponentsFull { limit: 200 }));
+    let created = world.service.monitors.create(&caller, world.shop.id, &http("a.example"), &each_time()).await;
+    assert!(created.is_ok(), "others are counted separately");
     world
         .service
         .context
@@ -130,7 +138,7 @@ async fn an_account_has_so_many_component_monitors() {
 }
 
 #[tokio::test]
-async fn a_page_keeps_its_newest_stopped_entries_alone() {
+async fn a_page_keeps_only_its_newest_stopped_series() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let mut batch = Batch::new();
@@ -154,7 +162,7 @@ async fn a_page_keeps_its_newest_stopped_entries_alone() {
 }
 
 #[tokio::test]
-async fn an_account_has_so_many_keys() {
+async fn an_account_has_a_limit_of_keys() {
     let world = world().await;
     let mut batch = Batch::new();
     for n in 0..MAX_KEYS as u128 {
@@ -162,7 +170,7 @@ async fn an_account_has_so_many_keys() {
     }
     world.service.context.store().commit(batch).await.unwrap();
     let new = |account| NewKey { account, name: "k".to_owned(), access: KeyAccess::Read, page: None };
-    let refused = world.service.keys.create(new(world.owner.id)).await.unwrap_err();
-    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::KeysFull));
+    let refusal = world.service.keys.create(new(world.owner.id)).await.unwrap_err();
+    assert_eq!(refusal, ServiceError::PlanLimit(PlanLimitError::KeysFull));
     assert!(world.service.keys.create(new(world.foreign.account)).await.is_ok());
 }

@@ -10,12 +10,12 @@ use super::*;
 use crate::page_access::authorize::PageAddress;
 
 #[tokio::test]
-async fn the_windows_of_others_take_no_monitors_own_away() {
+async fn windows_of_other_monitors_do_not_displace_a_monitors_own() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let made = world.service.monitors.create(&caller, world.shop.id, &component(), &each_time()).await.unwrap();
-    let RequestOutcome::Fresh(made) = made else { panic!("nothing was sent twice") };
-    let id = made.monitor.id;
+    let created = world.service.monitors.create(&caller, world.shop.id, &component(), &each_time()).await.unwrap();
+    let RequestOutcome::Fresh(created) = created else { panic!("nothing was sent twice") };
+    let id = created.monitor.id;
     let window = |number: u128, from: Timestamp, to: Timestamp, monitor: MonitorId| Incident {
         id: IncidentId::from_u128(number),
         page: world.shop.id,
@@ -33,11 +33,11 @@ async fn the_windows_of_others_take_no_monitors_own_away() {
     }
     world.service.context.store().commit(batch).await.unwrap();
     // Down for that hour, and for half of another.
-    let moment = |hours: i64| serde_json::to_value(START + hours * HOUR).unwrap();
+    let time = |hours: i64| serde_json::to_value(START + hours * HOUR).unwrap();
     let half = serde_json::to_value(START + 5 * HOUR + 30 * MINUTE).unwrap();
     let downtime: Downtime = serde_json::from_value(serde_json::json!({
-        "recorded_since": moment(0), "down_since": null, "paused_since": null, "pauses": [],
-        "outages": [{ "from": moment(1), "to": moment(2) }, { "from": moment(5), "to": half }],
+        "recorded_since": time(0), "down_since": null, "paused_since": null, "pauses": [],
+        "outages": [{ "from": time(1), "to": time(2) }, { "from": time(5), "to": half }],
     }))
     .unwrap();
     let view = MachineView { downtime: Some(downtime), ..MachineView::default() };

@@ -10,34 +10,34 @@ fn view(status: MonitorStatus) -> MachineView {
 }
 
 #[tokio::test]
-async fn a_change_is_answered_with_the_status_that_it_leads_to_and_so_is_its_repetition() {
+async fn a_change_and_its_repetition_return_the_resulting_status() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let id = world.make(&caller, "Cart").await.unwrap().monitor.id;
     world.views.lock().unwrap().insert(id, view(MonitorStatus::Up));
-    world.judged.lock().unwrap().insert(id, view(MonitorStatus::Slow));
+    world.views_after_edit.lock().unwrap().insert(id, view(MonitorStatus::Slow));
     let edit = MonitorEdit { slow_threshold_ms: PatchField::Value(5), ..MonitorEdit::default() };
-    let answer = |shown: &MonitorWithState| shown.view.status.name().as_bytes().to_vec();
-    let ticket = IdempotencyKey::new(caller.key.id, "once", &[b"PATCH"]);
+    let answer = |view: &MonitorWithState| view.view.status.name().as_bytes().to_vec();
+    let idempotency_key = IdempotencyKey::new(caller.key.id, "once", &[b"PATCH"]);
     let send = async || {
-        let once = IdempotentRequest::new(Some(ticket.clone()), &answer);
+        let once = IdempotentRequest::new(Some(idempotency_key.clone()), &answer);
         world.service.monitors.edit(&caller, world.shop.id, id, &edit, &once).await.unwrap()
     };
-    let RequestOutcome::Fresh(shown) = send().await else { panic!("it was not sent before") };
-    assert_eq!(shown.view.status, MonitorStatus::Slow);
-    let RequestOutcome::Replayed(again) = send().await else { panic!("it was sent before") };
-    assert_eq!(again, b"slow");
+    let RequestOutcome::Fresh(view) = send().await else { panic!("it was not sent before") };
+    assert_eq!(view.view.status, MonitorStatus::Slow);
+    let RequestOutcome::Replayed(repeated) = send().await else { panic!("it was sent before") };
+    assert_eq!(repeated, b"slow");
 }
 
 #[tokio::test]
-async fn every_edit_that_monitors_are_judged_by_is_read_before_its_answer() {
+async fn an_edit_of_settings_is_answered_after_the_driver_read_it() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, world.shop.id);
-    let put = || world.judged.lock().unwrap().insert(MonitorId::from_u128(1), view(MonitorStatus::Up));
-    let is_read = || world.judged.lock().unwrap().is_empty();
+    let put = || world.views_after_edit.lock().unwrap().insert(MonitorId::from_u128(1), view(MonitorStatus::Up));
+    let is_read = || world.views_after_edit.lock().unwrap().is_empty();
     put();
-    let made = world.make(&caller, "Cart").await.unwrap().monitor.id;
+    let created = world.make(&caller, "Cart").await.unwrap().monitor.id;
     assert!(is_read(), "a new monitor");
     put();
     let regions = PatchField::Value(vec!["asia".to_owned()]);
@@ -59,6 +59,6 @@ async fn every_edit_that_monitors_are_judged_by_is_read_before_its_answer() {
     service.accounts.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
     assert!(is_read(), "the plan");
     put();
-    service.monitors.delete(&caller, page, made, false, &each_time()).await.unwrap();
+    service.monitors.delete(&caller, page, created, false, &each_time()).await.unwrap();
     assert!(is_read(), "a monitor that is gone");
 }

@@ -26,8 +26,8 @@ fn titled() -> IncidentEdit {
     IncidentEdit { title: value("Broken"), ..IncidentEdit::default() }
 }
 
-fn now<T>(done: RequestOutcome<T>) -> T {
-    match done {
+fn fresh<T>(outcome: RequestOutcome<T>) -> T {
+    match outcome {
         RequestOutcome::Fresh(value) => value,
         RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
     }
@@ -35,25 +35,27 @@ fn now<T>(done: RequestOutcome<T>) -> T {
 
 async fn open(world: &World, caller: &Caller, edit: IncidentEdit) -> IncidentId {
     let opened = world.service.incidents.open(caller, world.shop.id, &edit, &each_time()).await;
-    now(opened.unwrap()).incident.id
+    fresh(opened.unwrap()).incident.id
 }
 
-async fn told(world: &World) -> Vec<(IncidentChange, bool, bool)> {
-    let told = |what: &EventKind| match what {
-        EventKind::Incident(told) => Some((told.change, told.update.is_some(), told.notify)),
+async fn incident_events(world: &World) -> Vec<(IncidentChange, bool, bool)> {
+    let incident_events = |kind: &EventKind| match kind {
+        EventKind::Incident(incident_events) => {
+            Some((incident_events.change, incident_events.update.is_some(), incident_events.notify))
+        }
         _ => None,
     };
-    events(world).await.iter().filter_map(told).collect()
+    events(world).await.iter().filter_map(incident_events).collect()
 }
 
 #[tokio::test]
-async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
+async fn every_step_is_an_event_that_says_whether_to_notify() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, world.shop.id);
     let id = open(&world, &caller, titled()).await;
-    let quiet = IncidentEdit { notify: PatchField::Value(false), ..titled() };
-    open(&world, &caller, quiet).await;
+    let silent_edit = IncidentEdit { notify: PatchField::Value(false), ..titled() };
+    open(&world, &caller, silent_edit).await;
     let past = IncidentEdit { resolved_at: value(&service.now().to_string()), ..titled() };
     open(&world, &caller, past).await;
     for (status, notify) in [("identified", true), ("resolved", false)] {
@@ -67,7 +69,7 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
     service.incidents.edit(&caller, page, id, &edit, &each_time()).await.unwrap();
     service.incidents.delete(&caller, page, id, &each_time()).await.unwrap();
     assert_eq!(
-        told(&world).await,
+        incident_events(&world).await,
         [
             (IncidentChange::Opened, true, true),
             (IncidentChange::Opened, true, false),
@@ -81,7 +83,7 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
 }
 
 #[tokio::test]
-async fn fifty_updates_at_once_are_all_there_in_the_end() {
+async fn fifty_concurrent_updates_are_all_stored() {
     let world = Arc::new(world().await);
     let caller = world.caller(KeyAccess::Write).await;
     let id = open(&world, &caller, titled()).await;
@@ -89,21 +91,21 @@ async fn fifty_updates_at_once_are_all_there_in_the_end() {
         let (world, caller) = (Arc::clone(&world), caller.clone());
         tokio::spawn(async move {
             let post = UpdatePost { message: value(&number.to_string()), ..UpdatePost::default() };
-            let posted = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
-            let _: ShownIncident = now(posted.unwrap());
+            let outcome = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
+            let _: ShownIncident = fresh(outcome.unwrap());
         })
     });
     for post in posts.collect::<Vec<_>>() {
         post.await.unwrap();
     }
-    let shown = world.service.incidents.get(&caller, world.shop.id, id).await.unwrap();
-    let bodies: BTreeSet<&str> = shown.incident.updates.iter().map(|update| update.body.as_str()).collect();
-    assert_eq!((shown.incident.updates.len(), bodies.len()), (51, 51));
-    assert!(shown.incident.updates.windows(2).all(|pair| pair[0].created_at <= pair[1].created_at));
+    let view = world.service.incidents.get(&caller, world.shop.id, id).await.unwrap();
+    let bodies: BTreeSet<&str> = view.incident.updates.iter().map(|update| update.body.as_str()).collect();
+    assert_eq!((view.incident.updates.len(), bodies.len()), (51, 51));
+    assert!(view.incident.updates.windows(2).all(|pair| pair[0].created_at <= pair[1].created_at));
 }
 
 #[tokio::test]
-async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_version() {
+async fn a_deleted_window_is_cancelled_with_a_higher_version_than_its_last() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, &world.shop);
@@ -119,8 +121,8 @@ async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_v
     let early = service.incidents.deletion(page, id).unwrap();
     let post = UpdatePost { message: value("Still to come"), ..UpdatePost::default() };
     service.incidents.post_update(&caller, page.id, id, &post, &each_time()).await.unwrap();
-    let refused = service.context.store().commit(early).await;
-    assert!(matches!(refused, Err(StoreError::Conflict(Expect::Incident(..)))), "{refused:?}");
+    let refusal = service.context.store().commit(early).await;
+    assert!(matches!(refusal, Err(StoreError::Conflict(Expect::Incident(..)))), "{refusal:?}");
     let last = service.context.store().reader().incident(id).unwrap().unwrap().revision;
     service.incidents.delete(&caller, page.id, id, &each_time()).await.unwrap();
     let admitted = service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
@@ -146,7 +148,7 @@ async fn automatic(title: &str) -> (World, Caller, Vec<MonitorId>, IncidentId) {
 }
 
 #[tokio::test]
-async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_down() {
+async fn the_headline_of_an_automatic_incident_names_monitors_that_are_down() {
     use MonitorStatus::{Down, Slow, Unknown, Up};
 
     let (world, caller, ids, _) = automatic("API and 2 others are down").await;
@@ -185,8 +187,8 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
 /// The same, with announced outages of those monitors.
 async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<MonitorId>, IncidentId) {
     let (world, caller, ids, id) = automatic(title).await;
-    let told = || AnnouncedOutage { since: START, reason: None, down_from: None, incident: Some(id) };
-    let down = down.iter().map(|at| (ids[*at], told())).collect();
+    let incident_events = || AnnouncedOutage { since: START, reason: None, down_from: None, incident: Some(id) };
+    let down = down.iter().map(|at| (ids[*at], incident_events())).collect();
     let mut batch = Batch::new();
     batch.write(Op::PutAnnouncedOutages(
         world.shop.id,
@@ -197,14 +199,14 @@ async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<Monito
 }
 
 #[tokio::test]
-async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor() {
+async fn an_incident_drops_deleted_names_and_ends_with_its_last_monitor() {
     const TITLE: &str = "API and 2 others are down";
     let rename = |to: &str| MonitorEdit { name: value(to), ..MonitorEdit::default() };
     let pause = |notify| MonitorEdit { paused: PatchField::Value(true), notify, ..MonitorEdit::default() };
     let last = async |world: &World, id: IncidentId| {
         let incident = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
-        let said = incident.updates.last().unwrap().body.clone();
-        (incident.title.clone(), incident.is_open(), said)
+        let body = incident.updates.last().unwrap().body.clone();
+        (incident.title.clone(), incident.is_open(), body)
     };
     let (world, caller, ids, id) = with_outages(TITLE, &[0, 1]).await;
     let (service, page) = (&world.service, world.shop.id);
@@ -216,22 +218,22 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
     let (title, is_open, _) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other are down", true), "another one is still down");
     service.monitors.edit(&caller, page, ids[1], &pause(PatchField::Absent), &each_time()).await.unwrap();
-    let (title, is_open, said) = last(&world, id).await;
+    let (title, is_open, body) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other were down", false));
-    assert_eq!(said, "Store is no longer monitored.");
-    assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, false)));
+    assert_eq!(body, "Store is no longer monitored.");
+    assert_eq!(incident_events(&world).await.last(), Some(&(IncidentChange::Resolved, true, false)));
     for notify in [false, true] {
         let (world, caller, ids, id) = with_outages(TITLE, &[2]).await;
         let deleted = world.service.monitors.delete(&caller, world.shop.id, ids[2], notify, &each_time()).await;
         deleted.unwrap();
-        let (title, is_open, said) = last(&world, id).await;
+        let (title, is_open, body) = last(&world, id).await;
         assert_eq!((title.as_str(), is_open), ("API and 2 others were down", false));
-        assert_eq!(said, "Mail is no longer monitored.");
-        assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
+        assert_eq!(body, "Mail is no longer monitored.");
+        assert_eq!(incident_events(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
         let (world, caller, ids, _) = with_outages(TITLE, &[0]).await;
         let pause = pause(PatchField::Value(notify));
         world.service.monitors.edit(&caller, world.shop.id, ids[0], &pause, &each_time()).await.unwrap();
-        assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
+        assert_eq!(incident_events(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
     }
     let (world, caller, ids, id) = with_outages("A cable is cut", &[0, 1]).await;
     world.service.monitors.delete(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
@@ -239,10 +241,10 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
 }
 
 #[tokio::test]
-async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
+async fn a_pause_with_a_new_name_replaces_the_old_name() {
     let paused =
         |name: &str| MonitorEdit { name: value(name), paused: PatchField::Value(true), ..MonitorEdit::default() };
-    for (title, down, at, expected, said) in [
+    for (title, down, at, expected, body) in [
         ("API and 2 others are down", vec![0], 0, "Core and 2 others were down", Some("Core")),
         ("API and 2 others are down", vec![2], 2, "API and 2 others were down", Some("Core")),
         // Another one is still down.
@@ -254,8 +256,8 @@ async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
         let edit = paused("Core");
         world.service.monitors.edit(&caller, world.shop.id, ids[at], &edit, &each_time()).await.unwrap();
         let incident = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
-        assert_eq!((incident.title.as_str(), incident.is_open()), (expected, said.is_none()), "{down:?} {at}");
-        if let Some(name) = said {
+        assert_eq!((incident.title.as_str(), incident.is_open()), (expected, body.is_none()), "{down:?} {at}");
+        if let Some(name) = body {
             let last = &incident.updates.last().unwrap().body;
             assert_eq!(*last, format!("{name} is no longer monitored."));
         }
@@ -263,7 +265,7 @@ async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
 }
 
 #[tokio::test]
-async fn a_new_name_does_not_end_what_a_title_says_of_flapping() {
+async fn a_renamed_monitor_keeps_the_flapping_title() {
     let (world, caller, ids, id) = with_outages("API is down", &[0]).await;
     world
         .change_incident(id, |incident| {
@@ -278,7 +280,7 @@ async fn a_new_name_does_not_end_what_a_title_says_of_flapping() {
 }
 
 #[tokio::test]
-async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
+async fn a_window_moved_into_the_past_is_completed_and_announced() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let at = |minutes: i64| value(&(world.service.now() + minutes * 60_000).to_string());
@@ -287,11 +289,11 @@ async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
     world.change_incident(id, |incident| incident.has_begun = true).await;
     let edit = IncidentEdit { ends_at: at(-10), ..IncidentEdit::default() };
     world.service.incidents.edit(&caller, world.shop.id, id, &edit, &each_time()).await.unwrap();
-    assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Completed, false, true)));
+    assert_eq!(incident_events(&world).await.last(), Some(&(IncidentChange::Completed, false, true)));
 }
 
 #[tokio::test]
-async fn who_resolves_an_incident_that_opened_by_itself_leaves_its_title_to_us() {
+async fn resolving_an_automatic_incident_keeps_its_generated_title() {
     for (title, status, expected) in [
         ("API and 2 others are down", "resolved", "API and 2 others were down"),
         ("API and 2 others are down", "monitoring", "API and 2 others are down"),
@@ -299,8 +301,8 @@ async fn who_resolves_an_incident_that_opened_by_itself_leaves_its_title_to_us()
     ] {
         let (world, caller, _, id) = automatic(title).await;
         let post = UpdatePost { status: value(status), message: value("x"), ..UpdatePost::default() };
-        let posted = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
-        let posted = now(posted.unwrap()).incident;
-        assert_eq!((posted.title.as_str(), posted.automatic), (expected, false), "{title} {status}");
+        let outcome = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
+        let incident = fresh(outcome.unwrap()).incident;
+        assert_eq!((incident.title.as_str(), incident.automatic), (expected, false), "{title} {status}");
     }
 }

@@ -8,7 +8,7 @@ use super::*;
 use crate::page_access::authorize::PageAddress;
 
 #[tokio::test]
-async fn what_lasted_into_the_days_of_the_newest_two_hundred_is_listed_with_them() {
+async fn a_long_incident_is_listed_with_the_newest_two_hundred() {
     let world = world().await;
     let now = START + 100 * DAY;
     world.clock.set(now);
@@ -32,8 +32,8 @@ async fn what_lasted_into_the_days_of_the_newest_two_hundred_is_listed_with_them
     let shop = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     let page_view =
         world.service.public_pages.view(&shop, Some(parallax_core::page_view::TimeRange::Quarter)).await.unwrap();
-    let listed: Vec<IncidentId> = page_view.past_incidents.iter().map(|notice| notice.incident.id).collect();
-    assert_eq!((listed.len(), listed.last()), (201, Some(&IncidentId::from_u128(1))));
+    let ids: Vec<IncidentId> = page_view.past_incidents.iter().map(|notice| notice.incident.id).collect();
+    assert_eq!((ids.len(), ids.last()), (201, Some(&IncidentId::from_u128(1))));
     let today = chrono::DateTime::from_timestamp_millis(now.as_millis()).unwrap();
     let (year, month) = (chrono::Datelike::year(&today), chrono::Datelike::month(&today));
     let of_month = world.service.public_pages.incidents_in_month(&shop, year, month).await.unwrap();

@@ -11,7 +11,7 @@ use crate::deliveries::{DeliveryContent, DeliveryFilter, TESTS};
 
 impl World {
     /// Stores failed deliveries to that destination: their ids, oldest first.
-    pub(crate) async fn failed(&self, destination: &Destination, count: usize) -> Vec<DeliveryId> {
+    pub(crate) async fn add_failed_deliveries(&self, destination: &Destination, count: usize) -> Vec<DeliveryId> {
         let mut ids = Vec::new();
         for number in 0..count {
             let delivery = self.delivery(destination, number);
@@ -45,7 +45,7 @@ impl World {
 
     async fn destination(&self, caller: &Caller, edit: &DestinationEdit) -> ServiceResult<Destination> {
         match self.service.destinations.create(caller, self.shop.id, edit, &each_time()).await? {
-            RequestOutcome::Fresh(made) => Ok(made),
+            RequestOutcome::Fresh(created) => Ok(created),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
         }
     }
@@ -66,7 +66,7 @@ fn every(limit: usize) -> DeliveryFilter {
 }
 
 #[tokio::test]
-async fn a_new_page_tells_its_owner_by_mail() {
+async fn a_new_page_alerts_its_owner_by_mail() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Read).await;
     let destinations = world.service.destinations.list(&caller, world.shop.id).await.unwrap();
@@ -80,20 +80,20 @@ async fn webhooks_need_hobby_and_a_page_has_twenty_destinations() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
-    let refused = world.destination(&caller, &webhook(HOOK)).await.unwrap_err();
-    assert_eq!(refused.to_string(), "webhook destinations need the hobby plan; this account is on the free plan");
+    let refusal = world.destination(&caller, &webhook(HOOK)).await.unwrap_err();
+    assert_eq!(refusal.to_string(), "webhook destinations need the hobby plan; this account is on the free plan");
     let mail = DestinationEdit { to: text("ann@example.com"), kind: text("email"), ..webhook(HOOK) };
     assert!(world.destination(&caller, &mail).await.is_ok());
     world.service.accounts.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
     for _ in 2..MAX_DESTINATIONS {
         world.destination(&caller, &webhook(HOOK)).await.unwrap();
     }
-    let refused = world.destination(&caller, &webhook(HOOK)).await.unwrap_err();
-    assert!(matches!(refused, ServiceError::PlanLimit(_)), "{refused}");
+    let refusal = world.destination(&caller, &webhook(HOOK)).await.unwrap_err();
+    assert!(matches!(refusal, ServiceError::PlanLimit(_)), "{refusal}");
 }
 
 #[tokio::test]
-async fn an_address_of_ones_own_network_needs_the_operators_switch() {
+async fn private_addresses_need_the_operators_setting() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     for (url, class) in [
@@ -102,8 +102,8 @@ async fn an_address_of_ones_own_network_needs_the_operators_switch() {
         ("http://169.254.169.254/latest", "link-local"),
         ("http://localhost/", "loopback"),
     ] {
-        let refused = world.destination(&caller, &webhook(url)).await.unwrap_err();
-        assert_eq!(refused.to_string(), format!("url must not be a {class} address"), "{url}");
+        let refusal = world.destination(&caller, &webhook(url)).await.unwrap_err();
+        assert_eq!(refusal.to_string(), format!("url must not be a {class} address"), "{url}");
     }
     let open = ServiceSettings { allow_private: true, ..world.service.context.settings().clone() };
     let store = world.service.context.store().clone();
@@ -113,110 +113,111 @@ async fn an_address_of_ones_own_network_needs_the_operators_switch() {
 }
 
 #[tokio::test]
-async fn secrets_are_fresh_and_the_active_one_stays_while_a_new_one_waits() {
+async fn secrets_are_random_and_the_active_one_stays_while_a_new_one_is_pending() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let made = world.destination(&caller, &webhook(HOOK)).await.unwrap();
+    let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();
     let other = world.destination(&caller, &webhook(HOOK)).await.unwrap();
     let secret = |it: &Destination| match &it.channel {
         Channel::Webhook { secret, .. } => secret.clone(),
         other => panic!("{other:?}"),
     };
-    assert!(parallax_notify::deliver::signature::SigningSecret::parse(&secret(&made).newest).is_ok());
-    assert_ne!(secret(&made), secret(&other));
+    assert!(parallax_notify::deliver::signature::SigningSecret::parse(&secret(&created).newest).is_ok());
+    assert_ne!(secret(&created), secret(&other));
     let rotated =
-        world.service.destinations.rotate_secret(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
+        world.service.destinations.rotate_secret(&caller, world.shop.id, created.id, &each_time()).await.unwrap();
     let RequestOutcome::Fresh(rotated) = rotated else { panic!("nothing was sent twice") };
     let until = world.service.now() + DAY;
-    assert_eq!(secret(&rotated).previous, Some((secret(&made).newest, until)));
-    assert_eq!(world.service.destinations.get(&caller, world.shop.id, made.id), Ok(rotated.clone()));
-    let again = world.service.destinations.rotate_secret(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
-    let RequestOutcome::Fresh(again) = again else { panic!("nothing was sent twice") };
-    assert_eq!(secret(&again).previous, Some((secret(&made).newest, until)), "the pending one is gone");
-    assert_ne!(secret(&again).newest, secret(&rotated).newest);
+    assert_eq!(secret(&rotated).previous, Some((secret(&created).newest, until)));
+    assert_eq!(world.service.destinations.get(&caller, world.shop.id, created.id), Ok(rotated.clone()));
+    let repeated =
+        world.service.destinations.rotate_secret(&caller, world.shop.id, created.id, &each_time()).await.unwrap();
+    let RequestOutcome::Fresh(repeated) = repeated else { panic!("nothing was sent twice") };
+    assert_eq!(secret(&repeated).previous, Some((secret(&created).newest, until)), "the pending one is gone");
+    assert_ne!(secret(&repeated).newest, secret(&rotated).newest);
     let active =
-        world.service.destinations.activate_secret(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
+        world.service.destinations.activate_secret(&caller, world.shop.id, created.id, &each_time()).await.unwrap();
     let RequestOutcome::Fresh(active) = active else { panic!("nothing was sent twice") };
-    assert_eq!((secret(&active).newest, secret(&active).previous), (secret(&again).newest, None));
+    assert_eq!((secret(&active).newest, secret(&active).previous), (secret(&repeated).newest, None));
 }
 
 #[tokio::test]
-async fn a_test_is_sent_once_and_five_times_a_minute() {
+async fn a_test_alert_is_one_attempt_and_five_are_allowed_a_minute() {
     let world = world().await;
     world.receive();
     let caller = world.caller(KeyAccess::Write).await;
     world.make(&caller, "Cart").await.unwrap();
-    let made = world.destination(&caller, &webhook(HOOK)).await.unwrap();
-    let tested = world.service.deliveries.send_test(&caller, world.shop.id, made.id).await.unwrap();
+    let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();
+    let tested = world.service.deliveries.send_test(&caller, world.shop.id, created.id).await.unwrap();
     let DeliveryContent { delivery, body, .. } = tested;
     assert!(matches!(delivery.state, DeliveryState::Delivered(_)), "{delivery:?}");
     assert_eq!((delivery.event.as_str(), delivery.is_single_attempt, delivery.attempt_log.len()), ("test", true, 1));
     let body: serde_json::Value = serde_json::from_str(&body.unwrap()).unwrap();
     assert_eq!((&body["monitor"], &body["event"], &body["test"]), (&"Cart".into(), &"went-down".into(), &true.into()));
     for _ in 1..TESTS {
-        world.service.deliveries.send_test(&caller, world.shop.id, made.id).await.unwrap();
+        world.service.deliveries.send_test(&caller, world.shop.id, created.id).await.unwrap();
     }
-    let refused = world.service.deliveries.send_test(&caller, world.shop.id, made.id).await.unwrap_err();
-    assert_eq!(refused, ServiceError::PageTestLimit { seconds: 60 });
+    let refusal = world.service.deliveries.send_test(&caller, world.shop.id, created.id).await.unwrap_err();
+    assert_eq!(refusal, ServiceError::PageTestLimit { seconds: 60 });
     world.clock.set(world.service.now() + MINUTE);
-    assert!(world.service.deliveries.send_test(&caller, world.shop.id, made.id).await.is_ok());
+    assert!(world.service.deliveries.send_test(&caller, world.shop.id, created.id).await.is_ok());
 }
 
 #[tokio::test]
-async fn deliveries_are_found_part_by_part_and_by_what_is_asked_for() {
+async fn deliveries_are_paginated_and_filtered() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let one = world.destination(&caller, &webhook(HOOK)).await.unwrap();
+    let destination = world.destination(&caller, &webhook(HOOK)).await.unwrap();
     let other = world.destination(&caller, &webhook(HOOK)).await.unwrap();
-    let ids = world.failed(&one, 300).await;
+    let ids = world.add_failed_deliveries(&destination, 300).await;
     world.clock.set(world.service.now() + 1000);
-    world.failed(&other, 1).await;
-    let part = |wanted: DeliveryFilter| {
+    world.add_failed_deliveries(&other, 1).await;
+    let slice = |filter: DeliveryFilter| {
         let (service, caller, page) = (world.service.clone(), caller.clone(), world.shop.id);
-        async move { service.deliveries.list(&caller, page, wanted).await.unwrap() }
+        async move { service.deliveries.list(&caller, page, filter).await.unwrap() }
     };
-    let mut seen = Vec::new();
-    let mut wanted = DeliveryFilter { destination: Some(one.id), limit: 200, ..every(200) };
+    let mut listed_ids = Vec::new();
+    let mut filter = DeliveryFilter { destination: Some(destination.id), limit: 200, ..every(200) };
     loop {
-        let part = part(wanted).await;
-        seen.extend(part.deliveries.iter().map(|delivery| delivery.id));
-        wanted.before = part.next;
-        if part.next.is_none() {
+        let slice = slice(filter).await;
+        listed_ids.extend(slice.deliveries.iter().map(|delivery| delivery.id));
+        filter.before = slice.next;
+        if slice.next.is_none() {
             break;
         }
     }
-    assert_eq!(seen, ids.iter().rev().copied().collect::<Vec<_>>());
-    let newest = part(every(1)).await;
+    assert_eq!(listed_ids, ids.iter().rev().copied().collect::<Vec<_>>());
+    let newest = slice(every(1)).await;
     assert_eq!(newest.deliveries[0].to, Recipient::Destination(other.id));
     assert_eq!(newest.next, Some(newest.deliveries[0].id));
-    assert!(part(DeliveryFilter { status: Some("delivered"), ..every(10) }).await.deliveries.is_empty());
-    let foreign = DeliveryFilter { destination: Some(one.id), ..every(10) };
+    assert!(slice(DeliveryFilter { status: Some("delivered"), ..every(10) }).await.deliveries.is_empty());
+    let foreign = DeliveryFilter { destination: Some(destination.id), ..every(10) };
     assert!(world.service.deliveries.list(&caller, world.foreign.id, foreign).await.is_err());
     assert!(world.service.deliveries.get(&caller, world.blog.id, ids[0]).is_err(), "it is another page's");
 }
 
 #[tokio::test]
-async fn only_what_somebody_takes_is_sent_once_more() {
+async fn only_a_delivery_with_an_active_recipient_is_redelivered() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let made = world.destination(&caller, &webhook(HOOK)).await.unwrap();
-    let id = world.failed(&made, 1).await[0];
-    let again = async || world.service.deliveries.redeliver(&caller, world.shop.id, id, &each_time()).await;
-    let RequestOutcome::Fresh(sent) = again().await.unwrap() else { panic!("nothing was sent twice") };
-    assert_eq!(sent.delivery.state, DeliveryState::Waiting(world.service.now()));
-    assert_eq!((sent.delivery.id, sent.delivery.attempts.total()), (id, 0));
-    let mut off = made.clone();
+    let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();
+    let id = world.add_failed_deliveries(&created, 1).await[0];
+    let repeated = async || world.service.deliveries.redeliver(&caller, world.shop.id, id, &each_time()).await;
+    let RequestOutcome::Fresh(delivery) = repeated().await.unwrap() else { panic!("nothing was sent twice") };
+    assert_eq!(delivery.delivery.state, DeliveryState::Waiting(world.service.now()));
+    assert_eq!((delivery.delivery.id, delivery.delivery.attempts.total()), (id, 0));
+    let mut off = created.clone();
     off.health.disabled = Some((world.service.now(), DisableReason::Gone));
     let mut batch = Batch::new();
     batch.write(off);
     world.service.context.store().commit(batch).await.unwrap();
-    assert_eq!(again().await.unwrap_err().to_string(), "can't be sent: its destination is switched off");
+    assert_eq!(repeated().await.unwrap_err().to_string(), "can't be sent: its destination is switched off");
     let edit = DestinationEdit::default();
-    let on = world.service.destinations.edit(&caller, world.shop.id, made.id, &edit, &each_time()).await;
+    let on = world.service.destinations.edit(&caller, world.shop.id, created.id, &edit, &each_time()).await;
     assert!(matches!(on, Ok(RequestOutcome::Fresh(on)) if on.health.disabled.is_none()), "any edit switches it on");
-    assert!(again().await.is_ok());
-    world.service.destinations.delete(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
-    assert_eq!(again().await.unwrap_err().to_string(), "can't be sent: its destination was deleted");
+    assert!(repeated().await.is_ok());
+    world.service.destinations.delete(&caller, world.shop.id, created.id, &each_time()).await.unwrap();
+    assert_eq!(repeated().await.unwrap_err().to_string(), "can't be sent: its destination was deleted");
 }
 
 #[tokio::test]
@@ -229,25 +230,25 @@ async fn a_change_of_the_alert_settings_is_an_edit_of_the_page() {
         world.service.alert_settings.edit(&caller, world.shop.id, &edit, &each_time()).await.unwrap();
     }
     assert_eq!(
-        world.service.alert_settings.get(&caller, world.shop.id).map(|telling| telling.repeat_minutes),
+        world.service.alert_settings.get(&caller, world.shop.id).map(|settings| settings.repeat_minutes),
         Ok(Some(5))
     );
     let edits = events(&world).await;
-    let changed = edits.iter().filter(|what| **what == EventKind::PageEdited(EditKind::Changed)).count();
+    let changed = edits.iter().filter(|kind| **kind == EventKind::PageEdited(EditKind::Changed)).count();
     assert_eq!(changed, 1, "an edit that changes nothing is no event");
 }
 
 #[tokio::test]
-async fn a_large_page_takes_its_deliveries_with_it_in_slices() {
+async fn deliveries_of_a_large_deleted_page_are_deleted_in_slices() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let made = world.destination(&caller, &webhook(HOOK)).await.unwrap();
-    world.failed(&made, 300).await;
+    let created = world.destination(&caller, &webhook(HOOK)).await.unwrap();
+    world.add_failed_deliveries(&created, 300).await;
     world.service.pages.delete(&caller, world.shop.id, &each_time()).await.unwrap();
     assert!(world.service.destinations.list(&caller, world.shop.id).await.is_err());
     world.service.pages.clear_deleted().await.unwrap();
     let reader = world.service.context.store().reader();
     assert_eq!(reader.deliveries_of(Some(world.shop.id), None, 1).unwrap(), []);
-    assert_eq!(reader.destination(made.id).unwrap(), None);
+    assert_eq!(reader.destination(created.id).unwrap(), None);
     assert!(reader.page(world.shop.id).unwrap().is_none());
 }

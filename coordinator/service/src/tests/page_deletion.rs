@@ -12,7 +12,7 @@ use crate::page_access::authorize::PageAddress;
 const MONITORS: u128 = 4096 + 1500;
 
 /// A page with very many monitors, stored directly, and some of everything else.
-async fn crowded(world: &World) -> PageId {
+async fn create_large_page(world: &World) -> PageId {
     let page = samples::page(77, 0, "crowded");
     let page = Page { account: world.owner.id, ..page };
     let mut batch = Batch::new();
@@ -29,7 +29,7 @@ async fn crowded(world: &World) -> PageId {
     page.id
 }
 
-async fn is_gone(service: &Services, caller: &Caller, page: PageId) {
+async fn assert_deleted(service: &Services, caller: &Caller, page: PageId) {
     assert_eq!(service.pages.get(caller, page).unwrap_err(), ServiceError::NotFound);
     assert_eq!(service.monitors.list(caller, page).await.unwrap_err(), ServiceError::NotFound);
     assert_eq!(service.monitors.get(caller, page, samples::monitor_id(5)).await.unwrap_err(), ServiceError::NotFound);
@@ -45,28 +45,28 @@ async fn is_gone(service: &Services, caller: &Caller, page: PageId) {
 }
 
 #[tokio::test]
-async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
+async fn a_large_page_is_hidden_at_once_and_cleared_after_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let mut world = world_over(Store::on_disk(folder.path(), samples::small_options()).unwrap()).await;
-    let page = crowded(&world).await;
+    let page = create_large_page(&world).await;
     let before = world.service.context.store().reader().monitors().unwrap().len();
     let caller = world.caller(KeyAccess::Write).await;
     world.service.pages.delete(&caller, page, &each_time()).await.unwrap();
-    is_gone(&world.service, &caller, page).await;
+    assert_deleted(&world.service, &caller, page).await;
     assert!(world.service.pages.clear_slice().await.unwrap(), "a first slice");
-    let left = world.service.context.store().reader().monitors_of(page).unwrap().len();
-    assert!(0 < left && left < before, "{left} of {before}");
+    let remaining = world.service.context.store().reader().monitors_of(page).unwrap().len();
+    assert!(0 < remaining && remaining < before, "{remaining} of {before}");
 
     // The process ends here; only the store remains.
     world.service.context.store().close().await;
     drop(std::mem::replace(&mut world, super::world().await));
     let store = reopened(|| Store::on_disk(folder.path(), samples::small_options())).await;
-    let again = world_on_top(store.clone()).await;
-    is_gone(&again, &caller, page).await;
+    let repeated = service_over(store.clone()).await;
+    assert_deleted(&repeated, &caller, page).await;
     let free = Page { account: caller.key.account, ..samples::page(78, 0, "crowded") };
-    let taken = store.commit(Batch::new().write(free).clone()).await;
-    assert!(taken.is_ok(), "its slug is free before it is cleared: {taken:?}");
-    again.pages.clear_deleted().await.unwrap();
+    let result = store.commit(Batch::new().write(free).clone()).await;
+    assert!(result.is_ok(), "its slug is free before it is cleared: {result:?}");
+    repeated.pages.clear_deleted().await.unwrap();
     let reader = store.reader();
     assert_eq!((reader.monitors().unwrap().len(), reader.page(page).unwrap()), (0, None));
     assert_eq!(reader.incidents_of(page, false, None, 9).unwrap(), []);
@@ -74,14 +74,14 @@ async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
     assert_eq!(reader.running_series().unwrap(), []);
     assert_eq!(reader.pages_of(NO_ACCOUNT).unwrap(), []);
     // A consumer of the journal sees each monitor's deletion once, and the page's.
-    let deleted = |what: &EventKind| matches!(what, EventKind::MonitorEdited(EditKind::Deleted));
-    let heard = reader.events_after(0, usize::MAX).unwrap();
+    let is_deletion = |kind: &EventKind| matches!(kind, EventKind::MonitorEdited(EditKind::Deleted));
+    let events = reader.events_after(0, usize::MAX).unwrap();
     let monitors: Vec<_> =
-        heard.iter().filter(|it| deleted(&it.event.kind)).filter_map(|it| it.event.monitor).collect();
+        events.iter().filter(|it| is_deletion(&it.event.kind)).filter_map(|it| it.event.monitor).collect();
     assert_eq!(monitors.len(), usize::try_from(MONITORS).unwrap());
-    assert!(heard.iter().any(|it| it.event.kind == EventKind::PageEdited(EditKind::Deleted)));
+    assert!(events.iter().any(|it| it.event.kind == EventKind::PageEdited(EditKind::Deleted)));
     store.close().await;
-    drop((again, store));
+    drop((repeated, store));
     // The store deletes the history in slices of its own, and the rest is intact.
     let (reader, mut writer) = reopened(|| disk::open(folder.path(), samples::small_options())).await;
     while writer.clean_up().unwrap() {}
@@ -100,7 +100,7 @@ async fn reopened<T>(open: impl Fn() -> parallax_store::Result<T>) -> T {
 }
 
 /// A service over an existing store, with no driver.
-async fn world_on_top(store: Store) -> Arc<Services> {
+async fn service_over(store: Store) -> Arc<Services> {
     let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: None,
@@ -109,12 +109,12 @@ async fn world_on_top(store: Store) -> Arc<Services> {
         access_token_key: crate::page_access::AccessTokenKey::new(&[7; 32]),
     };
     let clock = Clock::manual(START + DAY);
-    let pings = beats(store.clone());
+    let pings = store_pings(store.clone());
     Services::new(ServiceParts { pings, ..ServiceParts::disconnected(store, clock, settings) })
 }
 
 #[tokio::test]
-async fn a_page_of_ordinary_size_is_cleared_by_its_own_deletion() {
+async fn deleting_a_page_of_ordinary_size_clears_it() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     world.make(&caller, "one").await.unwrap();
@@ -124,18 +124,18 @@ async fn a_page_of_ordinary_size_is_cleared_by_its_own_deletion() {
 }
 
 #[tokio::test]
-async fn what_is_held_of_a_key_goes_with_the_key() {
+async fn a_deleted_key_leaves_the_key_index() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let held = || world.service.keys.key_index.lock().unwrap().as_ref().unwrap().len();
-    let before = held();
+    let cached_keys = || world.service.keys.key_index.lock().unwrap().as_ref().unwrap().len();
+    let before = cached_keys();
     for _ in 0..3 {
         world.revoked_key().await;
     }
-    assert_eq!(held(), before);
+    assert_eq!(cached_keys(), before);
     world.key(KeyAccess::Read, Some(&world.blog)).await;
-    assert_eq!(held(), before + 1);
+    assert_eq!(cached_keys(), before + 1);
     world.service.pages.delete(&caller, world.blog.id, &each_time()).await.unwrap();
-    assert_eq!(held(), before);
+    assert_eq!(cached_keys(), before);
     assert_eq!(world.service.keys.last_used.lock().unwrap().len(), 1, "the caller's own");
 }

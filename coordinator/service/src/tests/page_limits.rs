@@ -17,13 +17,13 @@ fn value(text: &str) -> PatchField<String> {
 
 async fn open(world: &World, caller: &Caller, edit: &IncidentEdit) -> ServiceResult<ShownIncident> {
     match world.service.incidents.open(caller, world.shop.id, edit, &each_time()).await? {
-        RequestOutcome::Fresh(shown) => Ok(shown),
+        RequestOutcome::Fresh(view) => Ok(view),
         RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
     }
 }
 
 #[tokio::test]
-async fn a_page_has_room_for_so_many_open_incidents() {
+async fn a_page_has_a_limit_of_open_incidents() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let titled = IncidentEdit { title: value("Broken"), ..IncidentEdit::default() };
@@ -44,7 +44,7 @@ async fn a_page_has_room_for_so_many_open_incidents() {
 }
 
 #[tokio::test]
-async fn a_page_has_room_for_so_many_repeating_entries() {
+async fn a_page_has_a_limit_of_series() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let (starts, ends) = (world.service.now() + DAY, world.service.now() + DAY + MINUTE);
@@ -70,7 +70,7 @@ async fn a_page_has_room_for_so_many_repeating_entries() {
 }
 
 #[tokio::test]
-async fn of_deploy_markers_the_oldest_goes_and_an_older_one_is_refused() {
+async fn the_oldest_deploy_is_dropped_and_an_older_one_is_refused() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
     let mut batch = Batch::new();
@@ -80,18 +80,18 @@ async fn of_deploy_markers_the_oldest_goes_and_an_older_one_is_refused() {
         batch.write(parallax_core::deploy::Deploy { page: world.shop.id, ..deploy });
     }
     world.service.context.store().commit(batch).await.unwrap();
-    let mark = async |ago: i64| {
+    let create = async |ago: i64| {
         let at = value(&(START - 1_000_000 + ago).to_string());
         let edit = DeployEdit { version: value("v2"), at, ..DeployEdit::default() };
         world.service.deploys.create(&caller, world.shop.id, &edit, &each_time()).await
     };
-    let kept = || world.service.context.store().reader().deploys_of(world.shop.id, usize::MAX).unwrap();
-    assert!(mark(-5000).await.is_ok(), "the last that fits");
-    assert_eq!((kept().len(), kept().last().unwrap().value.at), (MAX_DEPLOYS, START - 1_005_000));
-    let refused = mark(-6000).await.unwrap_err();
-    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::DeployTooOld));
-    assert!(mark(-4000).await.is_ok());
-    assert_eq!((kept().len(), kept().last().unwrap().value.at), (MAX_DEPLOYS, START - 1_004_000));
-    assert!(mark(900_000).await.is_ok());
-    assert_eq!((kept().len(), kept().last().unwrap().value.at), (MAX_DEPLOYS, START - 1_000_000));
+    let deploys = || world.service.context.store().reader().deploys_of(world.shop.id, usize::MAX).unwrap();
+    assert!(create(-5000).await.is_ok(), "the last that fits");
+    assert_eq!((deploys().len(), deploys().last().unwrap().value.at), (MAX_DEPLOYS, START - 1_005_000));
+    let refusal = create(-6000).await.unwrap_err();
+    assert_eq!(refusal, ServiceError::PlanLimit(PlanLimitError::DeployTooOld));
+    assert!(create(-4000).await.is_ok());
+    assert_eq!((deploys().len(), deploys().last().unwrap().value.at), (MAX_DEPLOYS, START - 1_004_000));
+    assert!(create(900_000).await.is_ok());
+    assert_eq!((deploys().len(), deploys().last().unwrap().value.at), (MAX_DEPLOYS, START - 1_000_000));
 }

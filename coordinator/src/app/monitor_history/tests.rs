@@ -45,7 +45,7 @@ fn monitor() -> Monitor {
 }
 
 /// A store with a monitor's rounds at these milliseconds after its creation, each `true` if it passed.
-async fn seen(rounds: impl IntoIterator<Item = (i64, bool)>) -> (Store, Arc<History>) {
+async fn with_rounds(rounds: impl IntoIterator<Item = (i64, bool)>) -> (Store, Arc<History>) {
     let store = Store::in_memory().unwrap();
     let mut batch = Batch::new();
     batch.write(page()).write(monitor());
@@ -73,8 +73,8 @@ fn five_minutes() -> impl Iterator<Item = (i64, bool)> {
 }
 
 #[tokio::test]
-async fn half_a_minute_of_outage_stays_half_a_minute_however_long_the_pause_is() {
-    let (store, history) = seen(five_minutes()).await;
+async fn a_pause_does_not_change_the_length_of_an_outage() {
+    let (store, history) = with_rounds(five_minutes()).await;
     let pause = [TimeSpan { from: MADE + 5 * MINUTE, to: Timestamp::from_millis(i64::MAX) }];
     for age in [6 * MINUTE, 90 * MINUTE, 2 * DAY, 20 * DAY] {
         let now = MADE + age;
@@ -83,27 +83,28 @@ async fn half_a_minute_of_outage_stays_half_a_minute_however_long_the_pause_is()
         let today = day_of(now, page().timezone).unwrap();
         let days = today.checked_sub_days(Days::new(29)).unwrap()..=today;
         let monitor = monitor();
-        let lanes =
+        let day_counts =
             counts_by_day(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), (now, RegionSet::ALL), &days);
-        let lanes = lanes.unwrap();
-        let looked = watched_by_day(&history, read.as_ref(), (&monitor, INTERVAL), &page(), now, &lanes).unwrap();
-        let made = day_of(MADE, page().timezone).unwrap();
-        assert_eq!(looked.keys().copied().collect::<Vec<_>>(), [made], "{age}");
-        let counts = lanes[&Region::Europe][&made];
+        let day_counts = day_counts.unwrap();
+        let watched_hours =
+            watched_by_day(&history, read.as_ref(), (&monitor, INTERVAL), &page(), now, &day_counts).unwrap();
+        let created = day_of(MADE, page().timezone).unwrap();
+        assert_eq!(watched_hours.keys().copied().collect::<Vec<_>>(), [created], "{age}");
+        let counts = day_counts[&Region::Europe][&created];
         let life = TimeSpan { from: MADE, to: now };
         let down = |pauses: &[TimeSpan]| {
-            MonitoredTime::of_rounds(looked[&made].watched_ms(life, pauses), counts.tally()).minutes_down()
+            MonitoredTime::of_rounds(watched_hours[&created].watched_ms(life, pauses), counts.tally()).minutes_down()
         };
         assert_eq!(down(&pause), 0.5, "{age}");
         // Without a known pause, the hour with a check counts, and no later one.
         assert!(down(&[]) <= 6.0, "{age}: {}", down(&[]));
         if age == 90 * MINUTE {
             let spans = parallax_core::page_view::TimeRange::Day.slices(now, page().timezone);
-            let seen = counts_by_slice(&history, read.as_ref(), (&monitor, Plan::Pro, INTERVAL), &spans).unwrap();
-            let whole = TimeSpan { from: spans[0].from, to: now };
-            assert_eq!(seen.watched.watched_ms(TimeSpan { from: MADE, ..whole }, &pause), 300_000);
-            let hour = TimeSpan { from: Timestamp::from_millis(MADE.hour() * HOUR), ..whole };
-            assert_eq!(seen.watched.watched_ms(hour, &[]), HOUR.unsigned_abs());
+            let outcomes = counts_by_slice(&history, read.as_ref(), (&monitor, Plan::Pro, INTERVAL), &spans).unwrap();
+            let entire = TimeSpan { from: spans[0].from, to: now };
+            assert_eq!(outcomes.watched.watched_ms(TimeSpan { from: MADE, ..entire }, &pause), 300_000);
+            let hour = TimeSpan { from: Timestamp::from_millis(MADE.hour() * HOUR), ..entire };
+            assert_eq!(outcomes.watched.watched_ms(hour, &[]), HOUR.unsigned_abs());
         }
     }
 }
@@ -117,47 +118,47 @@ async fn what_is_checked_every_six_hours_is_watched_in_between() {
         to: end_of_day(second, page().timezone).unwrap(),
     };
     // All four rounds of the day, and all but the third: from one hour after it was due, the monitor was not watched.
-    for (lost, expected) in [(None, None), (Some(4), Some(19 * HOUR))] {
-        let rounds = (0..8).filter(|n| Some(*n) != lost);
-        let (store, history) = seen(rounds.map(|n| (n * every, n != 3))).await;
+    for (lost_rounds, expected) in [(None, None), (Some(4), Some(19 * HOUR))] {
+        let rounds = (0..8).filter(|n| Some(*n) != lost_rounds);
+        let (store, history) = with_rounds(rounds.map(|n| (n * every, n != 3))).await;
         let now = MADE + 48 * HOUR;
         while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
         let (read, monitor) = (store.reader(), monitor());
         let (days, all) = (second..=second, (now, RegionSet::ALL));
-        let lanes = counts_by_day(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &days).unwrap();
-        let looked = watched_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &lanes).unwrap();
-        let watched = looked.get(&second).map(|looked| looked.watched_ms(day, &[]));
+        let counts = counts_by_day(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &days).unwrap();
+        let watched_hours = watched_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &counts).unwrap();
+        let watched = watched_hours.get(&second).map(|watched_hours| watched_hours.watched_ms(day, &[]));
         assert_eq!(watched, expected.map(i64::unsigned_abs));
     }
 }
 
 #[tokio::test]
-async fn of_a_day_that_was_watched_throughout_nothing_more_is_read() {
+async fn for_a_fully_watched_day_no_samples_are_read() {
     // From the midnight after its creation.
     let first = DAY - MADE.as_millis().rem_euclid(DAY);
     let every = 5 * MINUTE;
     // Two days: a whole one, and one without its first six hours.
     let rounds = (0..2 * DAY / every).filter(|n| !(288..360).contains(n));
-    let (store, history) = seen(rounds.map(|n| (first + n * every, n % 288 != 100))).await;
+    let (store, history) = with_rounds(rounds.map(|n| (first + n * every, n % 288 != 100))).await;
     let now = MADE + 3 * DAY;
     while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
     let (read, monitor) = (store.reader(), monitor());
     let today = day_of(now, page().timezone).unwrap();
     let days = today.checked_sub_days(Days::new(3)).unwrap()..=today;
     let all = (now, RegionSet::ALL);
-    let lanes = counts_by_day(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &days).unwrap();
-    let looked = watched_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &lanes).unwrap();
+    let counts = counts_by_day(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &days).unwrap();
+    let watched_hours = watched_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &counts).unwrap();
     let second = day_of(MADE + 2 * DAY, page().timezone).unwrap();
-    assert_eq!(looked.keys().copied().collect::<Vec<_>>(), [second]);
+    assert_eq!(watched_hours.keys().copied().collect::<Vec<_>>(), [second]);
     let day = TimeSpan {
         from: start_of_day(second, page().timezone).unwrap(),
         to: end_of_day(second, page().timezone).unwrap(),
     };
-    assert_eq!(looked[&second].watched_ms(day, &[]), (18 * HOUR).unsigned_abs());
+    assert_eq!(watched_hours[&second].watched_ms(day, &[]), (18 * HOUR).unsigned_abs());
 }
 
 #[test]
-fn no_single_readings_are_read_of_a_day_that_roll_ups_cover() {
+fn for_a_day_covered_by_roll_ups_no_readings_are_read() {
     assert_eq!(unsealed_regions(MADE, MADE + 1), Region::ALL);
     for since in [MADE, MADE + HOUR, MADE + 20 * DAY] {
         assert_eq!(unsealed_regions(since, MADE), []);
@@ -166,11 +167,11 @@ fn no_single_readings_are_read_of_a_day_that_roll_ups_cover() {
 
 #[tokio::test]
 async fn a_chart_has_a_line_from_the_fifth_minute_on() {
-    let (store, history) = seen((0..10).map(|n| (n * INTERVAL, true))).await;
+    let (store, history) = with_rounds((0..10).map(|n| (n * INTERVAL, true))).await;
     let (now, monitor) = (MADE + 5 * MINUTE, monitor());
     let day = ChartRange { from: now - DAY, to: now, buckets: 48 };
     let counted = RegionSet::only(Region::Europe);
-    let of = |stretch| chart(&history, store.reader().as_ref(), &monitor, counted, stretch).unwrap();
+    let of = |range| chart(&history, store.reader().as_ref(), &monitor, counted, range).unwrap();
     let points = |chart: &LatencyChart| chart.mean().iter().flatten().count();
     assert_eq!(points(&of(day)), 1, "of half an hour each");
     let young = of(day.fitted_to(MADE, INTERVAL));

@@ -20,8 +20,8 @@ const VISITOR: &str = "visitor@example.com";
 impl DemoOwner<'_> {
     /// Binds the endpoint on the port of an earlier start's destination, or on a free port.
     pub(super) async fn bind_receiver(&self) -> Result<(TcpListener, u16), UpError> {
-        let known = self.destination().await?.and_then(|destination| port(&destination));
-        targets::bind(known).await.map_err(UpError::Target)
+        let known_port = self.destination().await?.and_then(|destination| port(&destination));
+        targets::bind(known_port).await.map_err(UpError::Target)
     }
 
     /// Creates the destination and the subscribers that are missing, or updates their port.
@@ -31,9 +31,9 @@ impl DemoOwner<'_> {
         let once = IdempotentRequest::new(None, &|_| Vec::new());
         let edit = DestinationEdit { url: PatchField::Value(url("alerts")), ..DestinationEdit::default() };
         match self.destination().await? {
-            Some(known) if self::port(&known) == Some(port) => return Ok(()),
-            Some(known) => {
-                self.service.destinations.edit(&self.caller, page, known.id, &edit, &once).await?;
+            Some(existing) if self::port(&existing) == Some(port) => return Ok(()),
+            Some(existing) => {
+                self.service.destinations.edit(&self.caller, page, existing.id, &edit, &once).await?;
             }
             None => {
                 let edit = DestinationEdit {

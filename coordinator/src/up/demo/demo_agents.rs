@@ -22,18 +22,18 @@ pub(in crate::up) struct DemoAgent {
 
 /// Every agent of the demo.
 pub(in crate::up) const DEMO_AGENTS: [DemoAgent; 12] = [
-    place("fra1", Region::Europe, 0, 1),
-    place("ams1", Region::Europe, 1, 2),
-    place("nyc1", Region::NorthAmerica, 0, 3),
-    place("sjc1", Region::NorthAmerica, 1, 4),
-    place("sao1", Region::SouthAmerica, 0, 5),
-    place("scl1", Region::SouthAmerica, 1, 6),
-    place("jnb1", Region::Africa, 0, 7),
-    place("nbo1", Region::Africa, 1, 8),
-    place("sin1", Region::Asia, 0, 9),
-    place("nrt1", Region::Asia, 1, 10),
-    place("syd1", Region::Oceania, 0, 11),
-    place("akl1", Region::Oceania, 1, 12),
+    demo_agent("fra1", Region::Europe, 0, 1),
+    demo_agent("ams1", Region::Europe, 1, 2),
+    demo_agent("nyc1", Region::NorthAmerica, 0, 3),
+    demo_agent("sjc1", Region::NorthAmerica, 1, 4),
+    demo_agent("sao1", Region::SouthAmerica, 0, 5),
+    demo_agent("scl1", Region::SouthAmerica, 1, 6),
+    demo_agent("jnb1", Region::Africa, 0, 7),
+    demo_agent("nbo1", Region::Africa, 1, 8),
+    demo_agent("sin1", Region::Asia, 0, 9),
+    demo_agent("nrt1", Region::Asia, 1, 10),
+    demo_agent("syd1", Region::Oceania, 0, 11),
+    demo_agent("akl1", Region::Oceania, 1, 12),
 ];
 
 impl DemoAgent {
@@ -46,9 +46,9 @@ impl DemoAgent {
 /// Returns the region of a client by its address; none if it is no agent of the demo.
 pub(super) fn region_of(address: IpAddr) -> Option<Region> {
     let address = address.to_canonical();
-    DEMO_AGENTS.iter().find(|place| IpAddr::V4(place.address()) == address).map(|place| place.region)
+    DEMO_AGENTS.iter().find(|agent| IpAddr::V4(agent.address()) == address).map(|agent| agent.region)
 }
 
-const fn place(name: &'static str, region: Region, network: usize, host: u8) -> DemoAgent {
+const fn demo_agent(name: &'static str, region: Region, network: usize, host: u8) -> DemoAgent {
     DemoAgent { name, region, network: NETWORKS[network], host }
 }

@@ -39,11 +39,11 @@ impl DemoState {
         };
         let entries: BTreeMap<String, StoredTarget> =
             serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
-        let known = entries.into_iter().map(|(key, entry)| {
+        let targets = entries.into_iter().map(|(key, entry)| {
             let monitor = entry.monitor.parse().map_err(|_| fault(format!("{key}: not a monitor's id")))?;
             Ok((key, DemoTarget { port: entry.port, monitor }))
         });
-        known.collect::<Result<_, UpError>>().map(Self)
+        targets.collect::<Result<_, UpError>>().map(Self)
     }
 
     /// Returns the entry of a target.
@@ -60,9 +60,9 @@ impl DemoState {
     pub(super) fn write(&self, data: &Path) -> Result<(), UpError> {
         let path = path(data);
         let fault = |reason: String| UpError::Memory { path: path.display().to_string(), reason };
-        let entry = |known: &DemoTarget| StoredTarget { port: known.port, monitor: known.monitor.to_string() };
+        let entry = |target: &DemoTarget| StoredTarget { port: target.port, monitor: target.monitor.to_string() };
         let entries: BTreeMap<&str, StoredTarget> =
-            self.0.iter().map(|(key, known)| (key.as_str(), entry(known))).collect();
+            self.0.iter().map(|(key, target)| (key.as_str(), entry(target))).collect();
         let text = serde_json::to_string_pretty(&entries).map_err(|error| fault(error.to_string()))?;
         write_secret(&path, &text).map_err(|error| fault(error.to_string()))
     }

@@ -63,8 +63,8 @@ async fn serve(
         let answer = answer.clone();
         async move {
             let service = service_fn(|request: Request<Incoming>| {
-                let answered = response(answer(request.uri().path()));
-                async move { Ok::<_, Infallible>(answered) }
+                let response = response(answer(request.uri().path()));
+                async move { Ok::<_, Infallible>(response) }
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);

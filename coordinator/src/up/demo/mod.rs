@@ -50,10 +50,10 @@ impl Demo {
         certificate: &DemoCertificate,
         registry: DemoRegistry,
     ) -> Result<Self, UpError> {
-        let mut memory = DemoState::read(data)?;
+        let mut state = DemoState::read(data)?;
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let begun = Instant::now();
+        let started = Instant::now();
         tasks.spawn(registry.serve(service.now(), stopping.clone()));
         let owner = DemoOwner { service, caller: first.caller(service), first };
         owner.describe_page().await?;
@@ -61,15 +61,16 @@ impl Demo {
         tasks.spawn(DemoWebhookReceiver::default().serve(receiver, stopping.clone()));
         owner.create_receivers(inbox).await?;
         for spec in SPECS {
-            let known = memory.get(spec.key);
+            let remembered = state.get(spec.key);
             let port = match spec.kind {
                 TargetKind::Site(_) | TargetKind::Port | TargetKind::Certificate | TargetKind::Vendor => {
-                    let (listener, port) =
-                        targets::bind(known.and_then(|known| known.port)).await.map_err(UpError::Target)?;
+                    let (listener, port) = targets::bind(remembered.and_then(|remembered| remembered.port))
+                        .await
+                        .map_err(UpError::Target)?;
                     let stopping = stopping.clone();
                     match spec.kind {
                         TargetKind::Site(behaviour) => {
-                            tasks.spawn(targets::serve_site(listener, spec.name, behaviour, begun, stopping))
+                            tasks.spawn(targets::serve_site(listener, spec.name, behaviour, started, stopping))
                         }
                         TargetKind::Certificate => {
                             tasks.spawn(targets::serve_tls(listener, certificate.acceptor.clone(), stopping))
@@ -85,13 +86,13 @@ impl Demo {
                 }
                 TargetKind::Name | TargetKind::Host | TargetKind::Domain | TargetKind::Pings => None,
             };
-            let monitor = match known {
-                Some(known) if known.port == port => continue,
-                Some(known) => owner.move_monitor(known.monitor, spec, port).await?,
+            let monitor = match remembered {
+                Some(remembered) if remembered.port == port => continue,
+                Some(remembered) => owner.move_monitor(remembered.monitor, spec, port).await?,
                 None => owner.find_or_create_monitor(spec, port).await?,
             };
-            memory.insert(spec.key, port, monitor);
-            memory.write(data)?;
+            state.insert(spec.key, port, monitor);
+            state.write(data)?;
         }
         Ok(Self { inbox, tasks, stop })
     }
@@ -128,13 +129,13 @@ impl DemoOwner<'_> {
     /// Creates a monitor, or finds the one that an interrupted start created.
     async fn find_or_create_monitor(&self, spec: &MonitorSpec, port: Option<u16>) -> Result<MonitorId, ServiceError> {
         let page = self.first.page.id;
-        let shown = self.service.monitors.list(&self.caller, page).await?;
-        if let Some(made) = shown.iter().find(|shown| shown.monitor.name == spec.name) {
-            return self.move_monitor(made.monitor.id, spec, port).await;
+        let monitors = self.service.monitors.list(&self.caller, page).await?;
+        if let Some(existing) = monitors.iter().find(|it| it.monitor.name == spec.name) {
+            return self.move_monitor(existing.monitor.id, spec, port).await;
         }
         let once = IdempotentRequest::new(None, &|_| Vec::new());
         match self.service.monitors.create(&self.caller, page, &spec.edit(port), &once).await? {
-            RequestOutcome::Fresh(shown) => Ok(shown.monitor.id),
+            RequestOutcome::Fresh(created) => Ok(created.monitor.id),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => {
                 Err(ServiceError::Internal("a request without an idempotency key was replayed".to_owned()))
             }

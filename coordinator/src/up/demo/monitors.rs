@@ -134,6 +134,6 @@ impl MonitorSpec {
     }
 }
 
-const fn spec(key: &'static str, name: &'static str, group: &'static str, watched: TargetKind) -> MonitorSpec {
-    MonitorSpec { key, name, group, kind: watched }
+const fn spec(key: &'static str, name: &'static str, group: &'static str, target: TargetKind) -> MonitorSpec {
+    MonitorSpec { key, name, group, kind: target }
 }

@@ -91,13 +91,13 @@ pub(super) async fn serve_site(
     listener: TcpListener,
     name: &'static str,
     behaviour: SiteBehaviour,
-    begun: Instant,
+    started: Instant,
     stop: watch::Receiver<bool>,
 ) {
     let connection = move |stream: TcpStream, peer: SocketAddr| async move {
         let from = region_of(peer.ip());
         let service = service_fn(move |_| async move {
-            let answer = behaviour.respond(from, begun.elapsed());
+            let answer = behaviour.respond(from, started.elapsed());
             sleep(answer.delay).await;
             Ok::<_, Infallible>(response(name, answer, from))
         });
@@ -112,8 +112,8 @@ pub(super) async fn serve_site(
 /// Keeps a port open until shutdown: connections are accepted and last until the peer closes them.
 pub(super) async fn serve_port(listener: TcpListener, stop: watch::Receiver<bool>) {
     let connection = |mut stream: TcpStream, _| async move {
-        let mut said = [0; 1024];
-        let listening = async { while matches!(stream.read(&mut said).await, Ok(1..)) {} };
+        let mut read = [0; 1024];
+        let listening = async { while matches!(stream.read(&mut read).await, Ok(1..)) {} };
         // A connection that stays open is closed after the limit.
         let _ = timeout(TIMEOUT, listening).await;
     };

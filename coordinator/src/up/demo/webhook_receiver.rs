@@ -77,25 +77,25 @@ impl DemoWebhookReceiver {
         let json: Option<Value> = serde_json::from_slice(body).ok();
         let challenge = json.as_ref().and_then(|json| json.get("challenge")?.as_str().map(str::to_owned));
         let pretty = json.and_then(|json| serde_json::to_string_pretty(&json).ok());
-        let shown = |name: &'static str| Some((name, headers.get(name)?.to_str().ok()?.to_owned()));
+        let header = |name: &'static str| Some((name, headers.get(name)?.to_str().ok()?.to_owned()));
         let received = ReceivedDelivery {
             path: path.to_owned(),
-            headers: SHOWN_HEADERS.into_iter().filter_map(shown).collect(),
+            headers: SHOWN_HEADERS.into_iter().filter_map(header).collect(),
             body: pretty.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned()),
         };
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while kept.len() >= MAX_DELIVERIES {
-            kept.pop_front();
+        let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while requests.len() >= MAX_DELIVERIES {
+            requests.pop_front();
         }
-        kept.push_back(received);
+        requests.push_back(received);
         challenge.unwrap_or_else(|| "accepted\n".to_owned())
     }
 
     /// Renders all stored deliveries, newest first.
     fn page(&self) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut page = format!("{} deliveries, newest first; the last {MAX_DELIVERIES} are kept.\n", kept.len());
-        for received in kept.iter().rev() {
+        let requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut page = format!("{} deliveries, newest first; the last {MAX_DELIVERIES} are kept.\n", requests.len());
+        for received in requests.iter().rev() {
             // Writing to a string can't fail.
             let _ = writeln!(page, "\nPOST {}", received.path);
             for (name, value) in &received.headers {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_are_shown_first_and_a_challenge_is_answered() {
+    fn deliveries_are_shown_newest_first_and_a_challenge_is_answered() {
         let inbox = DemoWebhookReceiver::default();
         let mut headers = HeaderMap::new();
         headers.insert("x-service-event", HeaderValue::from_static("went-down"));
@@ -134,8 +134,8 @@ mod tests {
         let page = inbox.page();
         assert!(page.starts_with("100 deliveries") && page.contains("x-service-event: went-down"), "{page}");
         assert!(!page.contains("private") && !page.contains("\"n\": 4\n"), "{page}");
-        let place = |n: usize| page.find(&format!("\"n\": {n}\n")).unwrap();
-        assert!(place(104) < place(5));
+        let position = |n: usize| page.find(&format!("\"n\": {n}\n")).unwrap();
+        assert!(position(104) < position(5));
         assert_eq!(inbox.store("/news", &headers, b"{\"challenge\":\"abc\"}"), "abc");
         inbox.store("/news", &headers, b"\xff no JSON");
         assert!(inbox.page().contains("no JSON"));

@@ -23,16 +23,16 @@ pub(super) fn authenticate(
     peer: Option<PeerAddress>,
     allowance: &mut Option<RateLimitStatus>,
 ) -> Result<Caller, ApiError> {
-    let sent = bearer_token(headers);
-    let found = sent.ok_or(ServiceError::Unauthenticated);
-    match found.and_then(|text| context.service.keys.authenticate(text)) {
+    let token = bearer_token(headers);
+    let key = token.ok_or(ServiceError::Unauthenticated);
+    match key.and_then(|text| context.service.keys.authenticate(text)) {
         Ok(caller) => Ok(caller),
         Err(ServiceError::Unauthenticated) => {
             if let Some(PeerAddress(address)) = peer {
                 admit_request(&context.failed_auth_limit, address_key(address), context.service.now(), allowance)?;
             }
             Err(ApiError::Unauthenticated(
-                sent.map_or_else(|| error_hints::missing_key(headers), |text| ApiKeyText::explain(text).into()),
+                token.map_or_else(|| error_hints::missing_key(headers), |text| ApiKeyText::explain(text).into()),
             ))
         }
         Err(error) => Err(error.into()),
@@ -50,7 +50,7 @@ pub(super) async fn run_authenticated(
         call.caller.require_write()?;
     }
     let help = error_hints::invalid_id(context, &call);
-    handler(Arc::clone(context), call).await.map_err(|refused| error_hints::with_hint(help, refused))
+    handler(Arc::clone(context), call).await.map_err(|error| error_hints::with_hint(help, error))
 }
 
 /// Counts a request and writes what is left to `allowance`; refuses requests over the limit.
@@ -61,18 +61,18 @@ pub(super) fn admit_request<K: Ord + Clone>(
     allowance: &mut Option<RateLimitStatus>,
 ) -> Result<(), ApiError> {
     let admitted = limit.admit_many(key, 1, now);
-    let (Ok(found) | Err(found)) = admitted;
-    *allowance = Some(found);
+    let (Ok(outcome) | Err(outcome)) = admitted;
+    *allowance = Some(outcome);
     admitted.map(drop).map_err(ApiError::RateLimited)
 }
 
 /// Returns the bearer token; two `Authorization` headers are treated as none.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (first, more) = (values.next()?, values.next());
+    let (first, second) = (values.next()?, values.next());
     let (scheme, token) = first.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
-    (more.is_none() && scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+    (second.is_none() && scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 #[cfg(test)]

@@ -48,24 +48,24 @@ impl FieldSpec {
     }
 
     /// Sets the length of a text, in characters.
-    pub(super) fn length(self, least: usize, most: usize) -> Self {
-        let field = if least > 0 { self.bound("minLength", least) } else { self };
-        field.bound("maxLength", most)
+    pub(super) fn length(self, min: usize, max: usize) -> Self {
+        let field = if min > 0 { self.bound("minLength", min) } else { self };
+        field.bound("maxLength", max)
     }
 
     /// Sets the range of a number.
-    pub(super) fn range(self, least: impl Into<Value>, most: impl Into<Value>) -> Self {
-        self.bound("minimum", least).bound("maximum", most)
+    pub(super) fn range(self, min: impl Into<Value>, max: impl Into<Value>) -> Self {
+        self.bound("minimum", min).bound("maximum", max)
     }
 
     /// Sets the minimum number of entries of a list.
-    pub(super) fn min_items(self, least: usize) -> Self {
-        self.bound("minItems", least)
+    pub(super) fn min_items(self, min: usize) -> Self {
+        self.bound("minItems", min)
     }
 
     /// Sets the maximum number of entries of a list.
-    pub(super) fn max_items(self, most: usize) -> Self {
-        self.bound("maxItems", most)
+    pub(super) fn max_items(self, max: usize) -> Self {
+        self.bound("maxItems", max)
     }
 
     /// Marks a text as an ISO 8601 timestamp.
@@ -74,9 +74,9 @@ impl FieldSpec {
     }
 
     /// Sets the allowed values.
-    pub(super) fn one_of<'a>(self, words: impl IntoIterator<Item = &'a str>) -> Self {
-        let words: Vec<Value> = words.into_iter().map(Value::from).collect();
-        self.bound("enum", words)
+    pub(super) fn one_of<'a>(self, values: impl IntoIterator<Item = &'a str>) -> Self {
+        let values: Vec<Value> = values.into_iter().map(Value::from).collect();
+        self.bound("enum", values)
     }
 
     /// Sets the default value.
@@ -125,9 +125,9 @@ impl FieldSpec {
         schema.extend(bounds);
         if is_choice
             && nullable
-            && let Some(Value::Array(words)) = schema.get_mut("enum")
+            && let Some(Value::Array(values_with_null)) = schema.get_mut("enum")
         {
-            words.push(Value::Null);
+            values_with_null.push(Value::Null);
         }
         schema.insert("description".to_owned(), json!(about));
         Value::Object(schema)
@@ -182,9 +182,9 @@ pub(super) trait BodyFields {
         self.take(field, FieldKind::List(items), "must be a list of regions", |value| as_strings(value, MAX_ENTRIES))
     }
 
-    /// Takes a map of region names to integers from `least` to `most`.
-    fn region_integers(&mut self, field: FieldSpec, least: i64, most: i64) -> PatchField<BTreeMap<String, i64>> {
-        let values = json!({ "type": "integer", "minimum": least, "maximum": most });
+    /// Takes a map of region names to integers from `min` to `max`.
+    fn region_integers(&mut self, field: FieldSpec, min: i64, max: i64) -> PatchField<BTreeMap<String, i64>> {
+        let values = json!({ "type": "integer", "minimum": min, "maximum": max });
         let field = field.bound("propertyNames", json!({ "enum": region_names() }));
         self.take(field, FieldKind::Map(values), "must be an object of regions and whole numbers", |value| {
             let items = value.as_object().filter(|items| items.len() <= MAX_ENTRIES)?;
@@ -200,22 +200,22 @@ pub(super) trait BodyFields {
     }
 
     /// Takes a list of the given values.
-    fn choices(&mut self, field: FieldSpec, words: &[&'static str]) -> PatchField<Vec<String>> {
-        let items = json!({ "type": "string", "enum": words });
+    fn choices(&mut self, field: FieldSpec, values: &[&'static str]) -> PatchField<Vec<String>> {
+        let items = json!({ "type": "string", "enum": values });
         let field = field.bound("minItems", 1);
         self.take(field, FieldKind::List(items), "must be a list of strings", |value| as_strings(value, MAX_ENTRIES))
     }
 
-    /// Takes a list of at most `most` ids. Duplicates count toward the limit.
-    fn ids(&mut self, field: FieldSpec, most: usize) -> PatchField<Vec<String>> {
-        let rule = format!("must be a list of at most {most} ids");
-        self.take(field.max_items(most), FieldKind::List(json!({ "type": "string" })), &rule, |value| {
-            as_strings(value, most)
+    /// Takes a list of at most `max` ids. Duplicates count toward the limit.
+    fn ids(&mut self, field: FieldSpec, max: usize) -> PatchField<Vec<String>> {
+        let rule = format!("must be a list of at most {max} ids");
+        self.take(field.max_items(max), FieldKind::List(json!({ "type": "string" })), &rule, |value| {
+            as_strings(value, max)
         })
     }
 
-    /// Takes a list of at most `most` affected monitors: objects with an id and an optional impact.
-    fn affected_monitors(&mut self, field: FieldSpec, most: usize) -> PatchField<Vec<(String, Option<String>)>> {
+    /// Takes a list of at most `max` affected monitors: objects with an id and an optional impact.
+    fn affected_monitors(&mut self, field: FieldSpec, max: usize) -> PatchField<Vec<(String, Option<String>)>> {
         let items = json!({
             "type": "object",
             "required": ["id"],
@@ -227,8 +227,8 @@ pub(super) trait BodyFields {
                 },
             },
         });
-        let rule = format!("must be a list of at most {most} objects, each with the id of a monitor");
-        self.take(field.max_items(most), FieldKind::List(items), &rule, |value| {
+        let rule = format!("must be a list of at most {max} objects, each with the id of a monitor");
+        self.take(field.max_items(max), FieldKind::List(items), &rule, |value| {
             let one = |item: &Value| {
                 let impact = match item.get("impact") {
                     None | Some(Value::Null) => None,
@@ -236,14 +236,14 @@ pub(super) trait BodyFields {
                 };
                 Some((item.get("id")?.as_str()?.to_owned(), impact))
             };
-            value.as_array().filter(|items| items.len() <= most)?.iter().map(one).collect()
+            value.as_array().filter(|items| items.len() <= max)?.iter().map(one).collect()
         })
     }
 
-    /// Takes a map of at most `most` names to strings.
-    fn string_map(&mut self, field: FieldSpec, most: usize) -> PatchField<Vec<(String, String)>> {
+    /// Takes a map of at most `max` names to strings.
+    fn string_map(&mut self, field: FieldSpec, max: usize) -> PatchField<Vec<(String, String)>> {
         let values = json!({ "type": "string" });
-        let field = field.bound("maxProperties", most);
+        let field = field.bound("maxProperties", max);
         self.take(field, FieldKind::Map(values), "must be an object of names and strings", |value| {
             value.as_object()?.iter().map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
         })
@@ -352,9 +352,9 @@ fn region_names() -> Vec<&'static str> {
     Region::ALL.iter().map(|region| region.name()).collect()
 }
 
-/// Reads a list of at most `most` strings.
-fn as_strings(value: &Value, most: usize) -> Option<Vec<String>> {
-    let items = value.as_array().filter(|items| items.len() <= most)?;
+/// Reads a list of at most `max` strings.
+fn as_strings(value: &Value, max: usize) -> Option<Vec<String>> {
+    let items = value.as_array().filter(|items| items.len() <= max)?;
     items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
 }
 

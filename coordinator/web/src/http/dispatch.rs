@@ -77,11 +77,11 @@ pub(super) async fn handle(
     request.body = body;
     let mut allowance = None;
     let is_old = legacy::is_old_path(&request.path);
-    let answered =
+    let response =
         AssertUnwindSafe(dispatch(Arc::clone(&context), table, request, &mut allowance)).catch_unwind().await;
-    let reply = match answered {
+    let reply = match response {
         Ok(Ok(reply)) => reply,
-        Ok(Err(refused)) => refused.into_response(),
+        Ok(Err(error)) => error.into_response(),
         Err(_) => {
             ApiError::from(parallax_service::ServiceError::Internal("a handler panicked".to_owned())).into_response()
         }
@@ -121,31 +121,23 @@ async fn dispatch(
             params.extend(token);
             let (no_store_flag, reader) = (no_store.clone(), headers.clone());
             let call = RoutedRequest { caller: (), method, path, query, peer, params, headers, body, no_store };
-            let answered = handler(Arc::clone(&context), call);
-            let answered =
-                match request_timeout::with_timeout(request_timeout::REQUEST_TIMEOUT, arrived, answered).await {
+            let response = handler(Arc::clone(&context), call);
+            let response =
+                match request_timeout::with_timeout(request_timeout::REQUEST_TIMEOUT, arrived, response).await {
                     Ok(reply) if ResponseMemory::is_counted(&reply) => {
                         context.response_memory.admit(ResponseOwner::from_request(peer, &reader), true, reply).await
                     }
-                    answered => answered,
+                    response => response,
                 };
-            return no_store_flag.apply(
-                answered.map_err(|refused| public::not_found_for_people(&context, &reader, is_own_host, refused)),
-            );
+            return no_store_flag
+                .apply(response.map_err(|error| public::not_found_for_people(&context, &reader, is_own_host, error)));
         }
         Ok((route, params)) => (Ok(route), params),
         // API routes are not revealed without a key.
-        Err(refused) if is_api_path(&path) => (Err(refused), Vec::new()),
-        Err(refused) => {
+        Err(error) if is_api_path(&path) => (Err(error), Vec::new()),
+        Err(error) => {
             return public::redirect_trailing_slash(&table, &method, (&original_path, &query), &path).ok_or_else(
-                || {
-                    public::not_found_for_people(
-                        &context,
-                        &headers,
-                        is_own_host,
-                        with_route_hint(refused, &table, &path),
-                    )
-                },
+                || public::not_found_for_people(&context, &headers, is_own_host, with_route_hint(error, &table, &path)),
             );
         }
     };
@@ -160,23 +152,23 @@ async fn dispatch(
             handler(Arc::clone(&context), table, call),
         )
         .await?;
-        return reservation.admit(!reply.wrote(), reply).await;
+        return reservation.admit(!reply.has_written(), reply).await;
     }
     auth::admit_request(&context.key_limit, caller.key.id, context.service.now(), allowance)?;
-    let route = route.map_err(|refused| with_route_hint(refused, &table, &path))?;
+    let route = route.map_err(|error| with_route_hint(error, &table, &path))?;
     let limit = request_timeout::timeout_for(&path);
-    let (is_read, known) = (method.is_safe(), headers.clone());
+    let (is_read, request_headers) = (method.is_safe(), headers.clone());
     let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store };
     let reply = request_timeout::with_timeout(limit, arrived, run_authenticated(&context, route, call)).await?;
-    let reply = if is_read { reply.with_etag(&known) } else { reply };
+    let reply = if is_read { reply.with_etag(&request_headers) } else { reply };
     reservation.admit(is_read, reply).await
 }
 
 /// Adds a hint to a missing route if a similar path has one.
-fn with_route_hint(refused: ApiError, table: &RouteTable, path: &str) -> ApiError {
-    match (&refused, error_hints::similar_route(table, path)) {
+fn with_route_hint(error: ApiError, table: &RouteTable, path: &str) -> ApiError {
+    match (&error, error_hints::similar_route(table, path)) {
         (ApiError::NoRoute, Some(words)) => ApiError::NotFoundWithHint(words),
-        _ => refused,
+        _ => error,
     }
 }
 

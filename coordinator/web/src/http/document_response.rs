@@ -27,7 +27,8 @@ pub(super) const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
 /// Builds the response with a document of a page the visitor may see.
 pub(super) fn document(page: &AuthorizedPage, document: &CompressedDocument, headers: &HeaderMap) -> HttpResponse {
-    let reply = if page.is_protected() { encoded_response(document, headers) } else { tagged(document, headers) };
+    let reply =
+        if page.is_protected() { encoded_response(document, headers) } else { tagged_response(document, headers) };
     let reply = with_security_headers(reply);
     if page.is_protected() {
         return uncacheable(reply);
@@ -44,10 +45,10 @@ pub(super) fn document(page: &AuthorizedPage, document: &CompressedDocument, hea
 pub(super) fn html_response(
     base_url: &str,
     page: &AuthorizedPage,
-    drawn: &CompressedDocument,
+    rendered: &CompressedDocument,
     headers: &HeaderMap,
 ) -> HttpResponse {
-    with_links(base_url, page, vary_on_accept(page, document(page, drawn, headers)))
+    with_links(base_url, page, vary_on_accept(page, document(page, rendered, headers)))
 }
 
 /// Adds links to the machine-readable views (RFC 8288; `status` and `service-desc`: RFC 8631; `api-catalog`: RFC
@@ -75,8 +76,8 @@ pub(super) fn vary_on_accept(page: &AuthorizedPage, reply: HttpResponse) -> Http
 
 /// Builds the response with the API reference, which is the same for everybody until the service is updated.
 pub(super) fn reference(document: &CompressedDocument, base_url: &str, headers: &HeaderMap) -> HttpResponse {
-    let reply =
-        with_security_headers(tagged(document, headers)).with(CACHE_CONTROL, HeaderValue::from_static(REFERENCE));
+    let reply = with_security_headers(tagged_response(document, headers))
+        .with(CACHE_CONTROL, HeaderValue::from_static(REFERENCE));
     match HeaderValue::try_from(format!("<{base_url}/api/v1/openapi.json>; rel=\"service-desc\"")) {
         Ok(link) => reply.with(LINK, link),
         Err(_) => reply,
@@ -111,13 +112,17 @@ pub(super) fn allow_cross_origin(page: &AuthorizedPage, reply: HttpResponse) -> 
 }
 
 /// Sets the cache lifetime if everybody may see the page.
-pub(super) fn with_cache_lifetime(page: &AuthorizedPage, reply: HttpResponse, fresh: HeaderValue) -> HttpResponse {
-    if page.is_protected() { reply } else { reply.with(CACHE_CONTROL, fresh) }
+pub(super) fn with_cache_lifetime(
+    page: &AuthorizedPage,
+    reply: HttpResponse,
+    cache_control: HeaderValue,
+) -> HttpResponse {
+    if page.is_protected() { reply } else { reply.with(CACHE_CONTROL, cache_control) }
 }
 
 /// Builds the response with the document and its tag, or a 304 without decompressing if the client has the
 /// document.
-pub(super) fn tagged(document: &CompressedDocument, headers: &HeaderMap) -> HttpResponse {
+pub(super) fn tagged_response(document: &CompressedDocument, headers: &HeaderMap) -> HttpResponse {
     let reply = if matches_if_none_match(&document.tag, headers) {
         vary_on_encoding(HttpResponse::bytes(document.media, Bytes::new()).not_modified())
     } else {

@@ -79,17 +79,17 @@ impl ApiError {
         match self {
             Self::Service(error) => service_error(error),
             Self::RateLimited(allowance) => {
-                let words = format!(
+                let message = format!(
                     "more than {} requests in a minute; retry in {} seconds",
                     allowance.limit, allowance.reset_seconds
                 );
-                envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+                envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &message)
                     .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
                     .with_allowance(&allowance)
             }
-            Self::Unauthenticated(words) => unauthenticated(&words),
+            Self::Unauthenticated(message) => unauthenticated(&message),
             Self::NoRoute => not_found("no route matches this path"),
-            Self::NotFoundWithHint(words) => not_found(&words),
+            Self::NotFoundWithHint(message) => not_found(&message),
             Self::PageNotFound => {
                 not_found(NOT_PUBLIC).with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
             }
@@ -101,15 +101,15 @@ impl ApiError {
                 envelope(StatusCode::FORBIDDEN, "forbidden", "this form must be submitted from its own page")
             }
             Self::InvalidHost => {
-                let words = "a request must have exactly one `Host` header";
-                envelope(StatusCode::BAD_REQUEST, "bad_request", words)
+                let message = "a request must have exactly one `Host` header";
+                envelope(StatusCode::BAD_REQUEST, "bad_request", message)
             }
             Self::Overloaded => envelope(StatusCode::SERVICE_UNAVAILABLE, "overloaded", OVERLOADED_MESSAGE)
                 .with(RETRY_AFTER, HeaderValue::from(2)),
             Self::MisdirectedRequest => HttpResponse::empty(StatusCode::MISDIRECTED_REQUEST),
             Self::MethodNotAllowed(allowed) => {
-                let words = format!("this route accepts {allowed}");
-                let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words);
+                let message = format!("this route accepts {allowed}");
+                let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message);
                 match HeaderValue::try_from(allowed) {
                     Ok(allowed) => reply.with(ALLOW, allowed),
                     Err(_) => reply,
@@ -126,30 +126,30 @@ pub(super) const OVERLOADED_MESSAGE: &str = "too many large responses are still 
 const NOT_PUBLIC: &str = "not found, or not public: programs read a protected page at its `privateFeedUrl`";
 
 /// Builds a 404 response. It varies by `Accept`, since browsers get HTML instead.
-fn not_found(words: &str) -> HttpResponse {
-    envelope(StatusCode::NOT_FOUND, "not_found", words).with(VARY, HeaderValue::from_static("accept"))
+fn not_found(message: &str) -> HttpResponse {
+    envelope(StatusCode::NOT_FOUND, "not_found", message).with(VARY, HeaderValue::from_static("accept"))
 }
 
-fn unauthenticated(words: &str) -> HttpResponse {
-    envelope(StatusCode::UNAUTHORIZED, "unauthenticated", words)
+fn unauthenticated(message: &str) -> HttpResponse {
+    envelope(StatusCode::UNAUTHORIZED, "unauthenticated", message)
         .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }
 
 fn service_error(error: ServiceError) -> HttpResponse {
-    let words = error.to_string();
+    let message = error.to_string();
     match error {
-        ServiceError::Unauthenticated => unauthenticated(&words),
-        ServiceError::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &words),
-        ServiceError::KeyBoundToPage => envelope(StatusCode::FORBIDDEN, "one_page", &words),
-        ServiceError::NotFound | ServiceError::UnknownPing => envelope(StatusCode::NOT_FOUND, "not_found", &words),
+        ServiceError::Unauthenticated => unauthenticated(&message),
+        ServiceError::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &message),
+        ServiceError::KeyBoundToPage => envelope(StatusCode::FORBIDDEN, "one_page", &message),
+        ServiceError::NotFound | ServiceError::UnknownPing => envelope(StatusCode::NOT_FOUND, "not_found", &message),
         ServiceError::Invalid(faults) => {
             let fields: Vec<Value> =
                 faults.iter().map(|fault| json!({ "field": fault.field, "rule": fault.rule })).collect();
-            let error = json!({ "code": "bad_request", "message": words, "fields": fields });
+            let error = json!({ "code": "bad_request", "message": message, "fields": fields });
             HttpResponse::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
         }
         ServiceError::IdempotencyKeyReused => {
-            envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &words)
+            envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &message)
         }
         ServiceError::CheckNowTooSoon { seconds }
         | ServiceError::DomainCheckTooSoon { seconds }
@@ -158,19 +158,19 @@ fn service_error(error: ServiceError) -> HttpResponse {
         | ServiceError::AccountConfirmationLimit { seconds, .. }
         | ServiceError::AccountTestLimit { seconds }
         | ServiceError::NotificationLimit { seconds, .. }
-        | ServiceError::PageTestLimit { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+        | ServiceError::PageTestLimit { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &message)
             .with(RETRY_AFTER, HeaderValue::from(seconds)),
         ServiceError::TooManyPings => {
-            envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words).with(RETRY_AFTER, HeaderValue::from(1))
+            envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &message).with(RETRY_AFTER, HeaderValue::from(1))
         }
-        ServiceError::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),
+        ServiceError::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &message),
         // Logged by the store.
         ServiceError::DiskFull => {
             envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
         }
-        ServiceError::Internal(words) => {
+        ServiceError::Internal(message) => {
             if let Some(omitted) = REQUEST_LOGS.admit("internal") {
-                tracing::error!(%words, omitted, "a request failed with an internal error");
+                tracing::error!(words = %message, omitted, "a request failed with an internal error");
             }
             envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
         }

@@ -41,10 +41,12 @@ const ID_KINDS: [(&str, &str, &str); 11] = [
 pub(super) fn missing_key(headers: &HeaderMap) -> Cow<'static, str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {
-        let elsewhere = ["x-api-key", "api-key", "x-auth-token"].into_iter().find(|name| headers.contains_key(*name));
-        return elsewhere.map_or(Cow::Borrowed("no API key: send the header `Authorization: Bearer plx_…`"), |name| {
-            format!("the header {name} is not read: send the header `Authorization: Bearer plx_…`").into()
-        });
+        let other_header =
+            ["x-api-key", "api-key", "x-auth-token"].into_iter().find(|name| headers.contains_key(*name));
+        return other_header
+            .map_or(Cow::Borrowed("no API key: send the header `Authorization: Bearer plx_…`"), |name| {
+                format!("the header {name} is not read: send the header `Authorization: Bearer plx_…`").into()
+            });
     };
     if values.next().is_some() {
         return "there are two Authorization headers: send one".into();
@@ -72,14 +74,14 @@ pub(super) fn missing_key(headers: &HeaderMap) -> Cow<'static, str> {
 pub(super) fn invalid_id(context: &HttpContext, call: &RoutedRequest<Caller>) -> Option<String> {
     let parts = call.params.iter();
     let (name, text) = parts.map(|(name, text)| (name.as_str(), text.as_str())).find(|(name, text)| {
-        let of = ID_KINDS.iter().find(|(_, of, _)| of == name);
-        of.is_some_and(|(prefix, ..)| !is_id(prefix, text))
+        let id_kind = ID_KINDS.iter().find(|(_, resource, _)| resource == name);
+        id_kind.is_some_and(|(prefix, ..)| !is_id(prefix, text))
     })?;
-    let (prefix, kind, listed) = ID_KINDS.iter().find(|(_, of, _)| *of == name)?;
-    if let Some((other, of, _)) = ID_KINDS.iter().find(|(other, ..)| other != prefix && text.starts_with(other)) {
+    let (prefix, kind, list_route) = ID_KINDS.iter().find(|(_, resource, _)| *resource == name)?;
+    if let Some((other, resource, _)) = ID_KINDS.iter().find(|(other, ..)| other != prefix && text.starts_with(other)) {
         return Some(format!(
             "{other}… is the id of {}, but the id of {} is expected",
-            with_article(of),
+            with_article(resource),
             with_article(kind)
         ));
     }
@@ -88,19 +90,19 @@ pub(super) fn invalid_id(context: &HttpContext, call: &RoutedRequest<Caller>) ->
     {
         return Some(format!("{text:.63} is the slug of a page: its id is {id}"));
     }
-    let known = if text.starts_with(prefix) {
+    let explanation = if text.starts_with(prefix) {
         format!("this id is cut off or mistyped: {prefix} and 26 characters are expected")
     } else {
         format!("the id of {} begins with {prefix}", with_article(kind))
     };
-    Some(format!("{known}; {listed} lists them"))
+    Some(format!("{explanation}; {list_route} lists them"))
 }
 
 /// Replaces a plain not-found error by one with the hint.
-pub(super) fn with_hint(help: Option<String>, refused: ApiError) -> ApiError {
-    match (refused, help) {
+pub(super) fn with_hint(help: Option<String>, error: ApiError) -> ApiError {
+    match (error, help) {
         (ApiError::Service(ServiceError::NotFound), Some(words)) => ApiError::NotFoundWithHint(words.into()),
-        (refused, _) => refused,
+        (error, _) => error,
     }
 }
 
@@ -123,10 +125,10 @@ pub(super) fn similar_route(table: &RouteTable, path: &str) -> Option<Cow<'stati
         return hint("it contains /api/v1 twice", rest);
     }
     let below = ["/v1/", "/api/", "/"].into_iter().find_map(|start| single.strip_prefix(start));
-    if let Some(whole) =
-        below.map(|rest| format!("{API_PREFIX}/{rest}")).filter(|whole| single != whole && is_route(whole))
+    if let Some(completed) =
+        below.map(|rest| format!("{API_PREFIX}/{rest}")).filter(|completed| single != completed && is_route(completed))
     {
-        return hint("API paths begin with /api/v1", &whole);
+        return hint("API paths begin with /api/v1", &completed);
     }
     let small = single.to_ascii_lowercase();
     if small != single && small.starts_with(API_PREFIX) && is_route(&small) {
@@ -158,13 +160,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_key_is_explained_by_what_was_sent_instead() {
+    fn a_missing_key_is_explained_by_the_header_that_was_sent() {
         let headers = |sent: &[(&'static str, &str)]| {
             sent.iter()
                 .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))
                 .collect::<HeaderMap>()
         };
-        for (sent, words) in [
+        for (sent, expected) in [
             (&[][..], "no API key: send the header"),
             (&[("x-api-key", "plx_abc")], "the header x-api-key is not read"),
             (&[("authorization", "plx_abc")], "Bearer is missing"),
@@ -175,7 +177,7 @@ mod tests {
             (&[("authorization", "Bearer a"), ("authorization", "Bearer b")], "two Authorization headers"),
         ] {
             let explained = missing_key(&headers(sent));
-            assert!(explained.contains(words), "{sent:?}: {explained}");
+            assert!(explained.contains(expected), "{sent:?}: {explained}");
         }
     }
 }

@@ -27,9 +27,9 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// `GET /ping/{token}`, `POST /ping/{token}`, and the same with `/start`, `/fail`, `/log` or an exit code
 pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
     let (token, path_report) = ping_format::path(call.path_param("address")?).ok_or(ServiceError::UnknownPing)?;
-    let listed = context.service.pings.admit(token)?;
+    let heartbeat = context.service.pings.admit(token)?;
     let query = ping_format::query(&call.query)?;
-    let beat = ping_format::combine_reports(path_report, query.report)?;
+    let kind = ping_format::combine_reports(path_report, query.report)?;
     let mut body = if call.method == Method::POST { read_prefix(&mut call.body).await? } else { Vec::new() };
     if body.is_empty() {
         body = query.message.into_bytes();
@@ -37,17 +37,17 @@ pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>)
     let agent = call.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
     // Behind a proxy on this host, the job's address is the one the proxy reports. A job on this host connects
     // directly.
-    let seen = client_ip::client_ip(call.peer, &call.headers).map(|visitor| visitor.address);
+    let client_ip = client_ip::client_ip(call.peer, &call.headers).map(|visitor| visitor.address);
     let ping_request = PingRequest {
-        beat,
+        kind,
         run: query.run_id,
         run_ms: query.run_ms,
         method: call.method.to_string(),
-        client_ip: seen.or_else(|| call.peer.map(|peer| peer.0)),
+        client_ip: client_ip.or_else(|| call.peer.map(|peer| peer.0)),
         user_agent: agent.to_owned(),
         body,
     };
-    context.service.pings.record(listed, ping_request).await?;
+    context.service.pings.record(heartbeat, ping_request).await?;
     Ok(HttpResponse::text("OK")
         .with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
         .with(HeaderName::from_static("ping-body-limit"), HeaderValue::from(MAX_STORED_BODY))
@@ -60,10 +60,10 @@ async fn read_prefix(body: &mut RequestBody) -> Result<Vec<u8>, ValidationErrors
     let mut head = Vec::new();
     let reading = async {
         while head.len() < MAX_STORED_BODY {
-            let Some(part) = body.next().await else { break };
-            let part = part.map_err(|()| ValidationErrors::single("body", "could not be read"))?;
+            let Some(chunk) = body.next().await else { break };
+            let chunk = chunk.map_err(|()| ValidationErrors::single("body", "could not be read"))?;
             let space = MAX_STORED_BODY - head.len();
-            head.extend_from_slice(part.get(..space).unwrap_or(&part));
+            head.extend_from_slice(chunk.get(..space).unwrap_or(&chunk));
         }
         Ok(())
     };
@@ -77,9 +77,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_more_of_a_body_is_read_than_is_kept() {
-        let part = || Ok(bytes::Bytes::from(vec![b'x'; 4000]));
-        let endless = futures_util::stream::iter((0..3).map(move |_| part()));
+    async fn only_the_stored_part_of_a_body_is_read() {
+        let chunk = || Ok(bytes::Bytes::from(vec![b'x'; 4000]));
+        let endless = futures_util::stream::iter((0..3).map(move |_| chunk()));
         let mut body = endless.chain(futures_util::stream::pending()).boxed();
         assert_eq!(read_prefix(&mut body).await.unwrap().len(), MAX_STORED_BODY);
     }

@@ -37,15 +37,15 @@ pub(super) async fn read_bytes(headers: &HeaderMap, body: &mut RequestBody) -> R
         return Err(too_long());
     }
     let reading = async {
-        let mut whole = Vec::new();
-        while let Some(part) = body.next().await {
-            let part = part.map_err(|()| invalid_body("could not be read"))?;
-            if whole.len() + part.len() > MAX_BYTES {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = body.next().await {
+            let chunk = chunk.map_err(|()| invalid_body("could not be read"))?;
+            if bytes.len() + chunk.len() > MAX_BYTES {
                 return Err(too_long());
             }
-            whole.extend_from_slice(&part);
+            bytes.extend_from_slice(&chunk);
         }
-        Ok(whole)
+        Ok(bytes)
     };
     timeout(BODY_TIMEOUT, reading).await.unwrap_or_else(|_| Err(invalid_body("must arrive within 20 seconds")))
 }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_read_as_they_are_written() {
+    fn values_survive_parsing() {
         let text = br#"{"a": [1, -2, 2.5, true, null, "x\u00e9"], "b": {"c": 18446744073709551615}}"#;
         let expected = json!({ "a": [1, -2, 2.5, true, null, "xé"], "b": { "c": u64::MAX } });
         assert_eq!(parse_value(text).unwrap(), expected);
@@ -208,13 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_stands_twice_is_refused() {
+    fn a_duplicate_name_is_refused() {
         assert!(parse_value(br#"{"a": 1, "a": 1}"#).is_err());
         assert!(parse_value(br#"[{"b": {"a": 1, "a": 2}}]"#).is_err());
     }
 
     #[test]
-    fn depth_ends_at_thirty_two() {
+    fn nesting_is_limited_to_thirty_two() {
         let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         assert!(parse_value(deep(32).as_bytes()).is_ok() && parse_value(deep(33).as_bytes()).is_err());
         assert!(parse_value(b"{} {}").is_err() && parse_value(b"{").is_err() && parse_value(b"\xff").is_err());
@@ -226,7 +226,7 @@ mod tests {
             futures_util::stream::iter((0..parts).map(|_| Ok(Bytes::from(vec![b' '; 1024])))).boxed()
         };
         let none = HeaderMap::new();
-        assert_eq!(read_bytes(&none, &mut stream(256)).await.map(|whole| whole.len()), Ok(256 * 1024));
+        assert_eq!(read_bytes(&none, &mut stream(256)).await.map(|bytes| bytes.len()), Ok(256 * 1024));
         assert!(read_bytes(&none, &mut stream(257)).await.is_err());
         let mut torn: RequestBody = futures_util::stream::iter([Ok(Bytes::from_static(b"{")), Err(())]).boxed();
         assert!(read_bytes(&none, &mut torn).await.is_err());
@@ -235,8 +235,8 @@ mod tests {
     #[test]
     fn a_declared_length_over_the_limit_is_refused_at_once() {
         let announced = |length: usize| HeaderMap::from_iter([(CONTENT_LENGTH, length.into())]);
-        let mut silent: RequestBody = futures_util::stream::pending().boxed();
-        assert!(matches!(read_bytes(&announced(256 * 1024 + 1), &mut silent).now_or_never(), Some(Err(_))));
+        let mut pending: RequestBody = futures_util::stream::pending().boxed();
+        assert!(matches!(read_bytes(&announced(256 * 1024 + 1), &mut pending).now_or_never(), Some(Err(_))));
     }
 
     #[test]

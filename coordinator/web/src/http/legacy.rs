@@ -147,17 +147,17 @@ impl Formatter for DualNameFormatter<'_> {
     }
 
     fn write_string_fragment<W: Write + ?Sized>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
-        if let Some(pieces) = &mut self.key_fragments {
-            let is_whole = *pieces == 0;
-            *pieces += 1;
+        if let Some(fragments) = &mut self.key_fragments {
+            let is_whole = *fragments == 0;
+            *fragments += 1;
             self.pending_name = FIELD_NAMES.iter().find(|(new, _)| is_whole && *new == text).map(|(_, old)| *old);
         }
         writer.write_all(text.as_bytes())
     }
 
     fn write_char_escape<W: Write + ?Sized>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
-        if let Some(pieces) = &mut self.key_fragments {
-            *pieces += 1;
+        if let Some(fragments) = &mut self.key_fragments {
+            *fragments += 1;
             self.pending_name = None;
         }
         CompactFormatter.write_char_escape(writer, escape)
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(Value::Object(body), expected);
     }
 
-    fn both(answer: &impl Serialize) -> Value {
+    fn with_both_names(answer: &impl Serialize) -> Value {
         serde_json::from_slice(&to_json(answer)).unwrap()
     }
 
@@ -253,58 +253,58 @@ mod tests {
             "monitor": { "monitorIds": null, "checkpointIds": null },
             "checkpoint": { "monitorIds": null, "checkpointIds": null },
         });
-        assert_eq!(both(&answer), expected);
+        assert_eq!(with_both_names(&answer), expected);
         assert_eq!(
-            both(&json!([{ "monitor": [] }, "monitor"])),
+            with_both_names(&json!([{ "monitor": [] }, "monitor"])),
             json!([{ "monitor": [], "checkpoint": [] }, "monitor"])
         );
     }
 
     #[test]
-    fn old_names_are_dropped_where_the_new_ones_stand() {
+    fn old_names_are_dropped_next_to_the_new_ones() {
         let answer = json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "name": "checkpoint" });
-        let mut found = both(&answer);
-        drop_old_names(&mut found);
-        assert_eq!(found, answer);
+        let mut object = with_both_names(&answer);
+        drop_old_names(&mut object);
+        assert_eq!(object, answer);
     }
 
     #[test]
-    fn only_a_whole_name_is_a_name_and_no_value_is() {
-        let same = json!({
+    fn only_complete_names_are_duplicated_and_no_values() {
+        let expected = json!({
             "monitor\n": 1, "\nmonitor": 2, "mon\"itor": 3, "\"monitor": 4, "monitors ": 5, "Monitor": 6, "": 7,
             "name": "monitor", "list": ["monitors", "monitorIds"], "text": "\"monitor\":1,",
         });
-        assert_eq!(both(&same), same);
+        assert_eq!(with_both_names(&expected), expected);
     }
 
     proptest::proptest! {
         #[test]
-        fn what_is_written_is_what_a_slow_and_plain_way_would_write(seed in proptest::collection::vec(0_u8..8, 1..60)) {
-            let answer = grown(&mut seed.into_iter(), 0);
+        fn the_output_equals_that_of_a_plain_implementation(seed in proptest::collection::vec(0_u8..8, 1..60)) {
+            let answer = generated(&mut seed.into_iter(), 0);
             let mut expected = answer.clone();
-            plainly(&mut expected);
-            proptest::prop_assert_eq!(both(&answer), expected);
+            add_old_names_plainly(&mut expected);
+            proptest::prop_assert_eq!(with_both_names(&answer), expected);
         }
     }
 
     /// Generates a document with renamed keys, similar keys, and text that looks like them.
-    fn grown(seed: &mut impl Iterator<Item = u8>, depth: usize) -> Value {
+    fn generated(seed: &mut impl Iterator<Item = u8>, depth: usize) -> Value {
         const KEYS: [&str; 5] = ["monitor", "monitors", "monitorIds", "other", "mon\u{1}itor"];
         match seed.next() {
             Some(count @ 0..=3) if depth < 6 => {
                 let of = |at: u8| KEYS[usize::from(at + count) % KEYS.len()].to_owned();
-                Value::Object((0..=count).map(|at| (of(at), grown(seed, depth + 1))).collect())
+                Value::Object((0..=count).map(|at| (of(at), generated(seed, depth + 1))).collect())
             }
-            Some(count @ 4..=5) if depth < 6 => (3..count).map(|_| grown(seed, depth + 1)).collect(),
+            Some(count @ 4..=5) if depth < 6 => (3..count).map(|_| generated(seed, depth + 1)).collect(),
             Some(6) => json!("\"monitors\":[{"),
             Some(number) => json!(number),
             None => Value::Null,
         }
     }
 
-    fn plainly(value: &mut Value) {
+    fn add_old_names_plainly(value: &mut Value) {
         for_each_object(value, &mut |object| {
-            object.values_mut().for_each(plainly);
+            object.values_mut().for_each(add_old_names_plainly);
             for (new, old) in FIELD_NAMES {
                 if let Some(value) = object.get(new).cloned() {
                     object.insert(old.to_owned(), value);

@@ -50,7 +50,7 @@ pub(super) struct HttpResponse {
     /// True if that copy stays in memory for as long as the service runs.
     is_permanent: bool,
     /// True if the request changed something, for requests whose method does not show it (MCP).
-    wrote: bool,
+    has_written: bool,
 }
 
 impl fmt::Debug for HttpResponse {
@@ -72,7 +72,7 @@ impl HttpResponse {
             stream: None,
             is_shared: false,
             is_permanent: false,
-            wrote: false,
+            has_written: false,
         }
     }
 
@@ -94,8 +94,8 @@ impl HttpResponse {
     }
 
     /// Computes the ETag from these bytes alone, so that other parts of the body do not change it.
-    pub(super) fn with_etag_source(self, gist: Vec<u8>) -> Self {
-        Self { etag_source: Some(gist.into()), ..self }
+    pub(super) fn with_etag_source(self, source: Vec<u8>) -> Self {
+        Self { etag_source: Some(source.into()), ..self }
     }
 
     /// Builds a response without a body.
@@ -133,13 +133,13 @@ impl HttpResponse {
     }
 
     /// Sets whether the request changed something.
-    pub(super) fn with_wrote(self, wrote: bool) -> Self {
-        Self { wrote, ..self }
+    pub(super) fn with_has_written(self, has_written: bool) -> Self {
+        Self { has_written, ..self }
     }
 
     /// Returns true if the request changed something.
-    pub(super) const fn wrote(&self) -> bool {
-        self.wrote
+    pub(super) const fn has_written(&self) -> bool {
+        self.has_written
     }
 
     /// Returns true if the body is permanently in memory.
@@ -158,8 +158,8 @@ impl HttpResponse {
     }
 
     /// Appends a stream to the body.
-    pub(super) fn with_stream(self, rest: BodyStream) -> Self {
-        Self { stream: Some(rest), ..self }
+    pub(super) fn with_stream(self, stream: BodyStream) -> Self {
+        Self { stream: Some(stream), ..self }
     }
 
     /// Turns the response into 304 Not Modified.
@@ -280,9 +280,9 @@ impl HttpResponse {
     pub(super) fn into_warp(self) -> warp::reply::Response {
         let mut response = match self.stream {
             None => Response::new(self.body.into()),
-            Some(rest) => {
+            Some(stream) => {
                 let first = stream::iter([Ok::<_, Infallible>(self.body)]);
-                warp::Reply::into_response(warp::reply::stream(SyncStream(Mutex::new(first.chain(rest).boxed()))))
+                warp::Reply::into_response(warp::reply::stream(SyncStream(Mutex::new(first.chain(stream).boxed()))))
             }
         };
         *response.status_mut() = self.status;
@@ -306,8 +306,8 @@ pub(super) fn etag_of_body(body: &[u8]) -> String {
 }
 
 /// ETag of a body that is determined by these values alone.
-pub(super) fn etag_of(facts: &impl Hash) -> String {
-    format!("W/\"{:016x}\"", FixedState::default().hash_one(facts))
+pub(super) fn etag_of(inputs: &impl Hash) -> String {
+    format!("W/\"{:016x}\"", FixedState::default().hash_one(inputs))
 }
 
 /// Returns true if the `If-None-Match` header contains the ETag.
@@ -333,17 +333,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_who_has_the_body_gets_its_tag_alone() {
+    fn a_client_with_the_current_body_gets_304() {
         let read = |none_match: Option<&str>| {
             let headers = none_match.map(|value| (IF_NONE_MATCH, value.parse().unwrap()));
             HttpResponse::json(StatusCode::OK, &1).with_etag(&headers.into_iter().collect()).into_response()
         };
-        let whole = read(None);
-        let tag = whole.headers()[ETAG].to_str().unwrap().to_owned();
-        assert_eq!((whole.status(), &whole.body()[..]), (StatusCode::OK, &b"1"[..]));
-        for known in [tag.as_str(), "*", &format!("\"other\", {tag}"), tag.trim_start_matches("W/")] {
-            let short = read(Some(known));
-            assert_eq!((short.status(), short.body().len()), (StatusCode::NOT_MODIFIED, 0), "{known}");
+        let full = read(None);
+        let tag = full.headers()[ETAG].to_str().unwrap().to_owned();
+        assert_eq!((full.status(), &full.body()[..]), (StatusCode::OK, &b"1"[..]));
+        for matching in [tag.as_str(), "*", &format!("\"other\", {tag}"), tag.trim_start_matches("W/")] {
+            let short = read(Some(matching));
+            assert_eq!((short.status(), short.body().len()), (StatusCode::NOT_MODIFIED, 0), "{matching}");
             assert_eq!(short.headers()[ETAG].to_str().unwrap(), tag);
         }
         assert_eq!(read(Some("W/\"other\"")).status(), StatusCode::OK);

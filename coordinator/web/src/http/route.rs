@@ -62,13 +62,13 @@ impl RouteTable {
     /// Finds the route of a request and its path parameters. HEAD is handled as GET; the server omits the body.
     pub(super) fn find(&self, method: &Method, path: &str) -> Result<(HttpRoute, Vec<(String, String)>), ApiError> {
         let path = legacy::new_path(path);
-        let found = self.router.at(&path).map_err(|_| ApiError::NoRoute)?;
-        let methods = self.resources.get(*found.value).ok_or(ApiError::NoRoute)?;
-        let wanted = if *method == Method::HEAD { &Method::GET } else { method };
-        let Some((_, route)) = methods.iter().find(|(candidate, _)| candidate == wanted) else {
+        let matched = self.router.at(&path).map_err(|_| ApiError::NoRoute)?;
+        let methods = self.resources.get(*matched.value).ok_or(ApiError::NoRoute)?;
+        let route_method = if *method == Method::HEAD { &Method::GET } else { method };
+        let Some((_, route)) = methods.iter().find(|(candidate, _)| candidate == route_method) else {
             return Err(ApiError::MethodNotAllowed(allowed_methods(methods)));
         };
-        let params = found.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let params = matched.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok((*route, params.collect()))
     }
 

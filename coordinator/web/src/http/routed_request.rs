@@ -52,8 +52,8 @@ impl NoStoreFlag {
 impl<C> RoutedRequest<C> {
     /// Returns the path parameter of that name.
     pub(super) fn path_param(&self, name: &str) -> Result<&str, ApiError> {
-        let found = self.params.iter().find(|(candidate, _)| candidate == name);
-        found.map(|(_, value)| value.as_str()).ok_or(ApiError::Service(ServiceError::NotFound))
+        let param = self.params.iter().find(|(candidate, _)| candidate == name);
+        param.map(|(_, value)| value.as_str()).ok_or(ApiError::Service(ServiceError::NotFound))
     }
 
     /// Parses the page id in the path. Invalid ids give "not found".

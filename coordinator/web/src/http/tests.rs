@@ -72,7 +72,7 @@ impl TestClient {
         let write = reveal(world.key(KeyAccess::Write, None).await);
         let read = reveal(world.key(KeyAccess::Read, None).await);
         let bound = reveal(world.key(KeyAccess::Write, Some(&world.blog)).await);
-        let alien = reveal(world.stranger_key().await);
+        let foreign_key = reveal(world.stranger_key().await);
         let revoked = reveal(world.revoked_key().await);
         let context = Arc::new(HttpContext::new(world.service.clone(), 120));
         Self {
@@ -82,7 +82,7 @@ impl TestClient {
             write_key: write,
             read_key: read,
             page_key: bound,
-            foreign_key: alien,
+            foreign_key,
             revoked_key: revoked,
             peer: "192.0.2.1",
         }
@@ -143,32 +143,32 @@ impl TestClient {
     }
 
     pub(super) async fn create_monitor(&self, body: Value) -> Value {
-        let made = self.call(&self.write_key, "POST", &self.shop_path("/monitors"), body).await;
-        assert_eq!(made.status, 201, "{made:?}");
-        made.body["monitor"].clone()
+        let created = self.call(&self.write_key, "POST", &self.shop_path("/monitors"), body).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        created.body["monitor"].clone()
     }
 }
 
-fn code(answered: &TestResponse) -> &str {
-    answered.body["error"]["code"].as_str().unwrap_or_default()
+fn code(response: &TestResponse) -> &str {
+    response.body["error"]["code"].as_str().unwrap_or_default()
 }
 
 #[tokio::test]
-async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
+async fn missing_and_foreign_resources_get_the_same_response() {
     let client = TestClient::new().await;
     let absent = client.get("/api/v1/pages/pg_0000000000000000000000000a").await;
-    let foreign = client.get(&format!("/api/v1/pages/{}", client.world.foreign.id)).await;
-    assert_eq!((absent.status, &absent.body), (foreign.status, &foreign.body));
+    let foreign_page = client.get(&format!("/api/v1/pages/{}", client.world.foreign.id)).await;
+    assert_eq!((absent.status, &absent.body), (foreign_page.status, &foreign_page.body));
 }
 
 #[tokio::test]
-async fn an_address_that_is_no_route_is_called_so() {
+async fn an_unknown_route_is_reported() {
     let client = TestClient::new().await;
     const NOTHING: &str = "no route matches this path";
     const SLASH: &str = "no route matches this path: it has an extra slash, try /api/v1/me";
     const BELOW: &str = "no route matches this path: API paths begin with /api/v1, try /api/v1/me";
     const HIDDEN: &str = "not found, or not public: programs read a protected page at its `privateFeedUrl`";
-    for (path, words) in [
+    for (path, message) in [
         ("/api/v1/nothing", NOTHING),
         ("/nothing", NOTHING),
         ("/p/none/nothing", NOTHING),
@@ -183,9 +183,9 @@ async fn an_address_that_is_no_route_is_called_so() {
         ("/api/v1/api/v1/me", "no route matches this path: it contains /api/v1 twice, try /api/v1/me"),
         ("/API/V1/me", "no route matches this path: paths are lowercase"),
     ] {
-        let answered = client.get(path).await;
-        let error = (answered.status, code(&answered), &answered.body["error"]["message"]);
-        assert_eq!(error, (404, "not_found", &json!(words)), "{path}");
+        let response = client.get(path).await;
+        let error = (response.status, code(&response), &response.body["error"]["message"]);
+        assert_eq!(error, (404, "not_found", &json!(message)), "{path}");
     }
 }
 
@@ -193,12 +193,12 @@ async fn an_address_that_is_no_route_is_called_so() {
 async fn an_invalid_id_is_explained_without_revealing_other_pages() {
     let client = TestClient::new().await;
     let shop = client.world.shop.id.to_string();
-    let begins = "the id of a page begins with pg_; GET /api/v1/pages lists them";
-    for (path, words) in [
+    let expected = "the id of a page begins with pg_; GET /api/v1/pages lists them";
+    for (path, message) in [
         ("/pages/shop".to_owned(), format!("shop is the slug of a page: its id is {shop}")),
         // The page of another account, and an unknown slug.
-        ("/pages/other".to_owned(), begins.to_owned()),
-        ("/pages/nobody/monitors".to_owned(), begins.to_owned()),
+        ("/pages/other".to_owned(), expected.to_owned()),
+        ("/pages/nobody/monitors".to_owned(), expected.to_owned()),
         (
             "/pages/mon_0000000000000000000000000a".to_owned(),
             "mon_… is the id of a monitor, but the id of a page is expected".to_owned(),
@@ -215,19 +215,19 @@ async fn an_invalid_id_is_explained_without_revealing_other_pages() {
         ),
         ("/pages/pg_0000000000000000000000000a".to_owned(), "not found, or not accessible with this key".to_owned()),
     ] {
-        let answered = client.get(&format!("/api/v1{path}")).await;
-        let error = (answered.status, code(&answered), &answered.body["error"]["message"]);
-        assert_eq!(error, (404, "not_found", &json!(words)), "{path}");
+        let response = client.get(&format!("/api/v1{path}")).await;
+        let error = (response.status, code(&response), &response.body["error"]["message"]);
+        assert_eq!(error, (404, "not_found", &json!(message)), "{path}");
     }
     let bound = client.call(&client.page_key, "GET", "/api/v1/pages/shop", Value::Null).await;
-    assert_eq!(bound.body["error"]["message"], begins, "a key of another page gets no hint");
+    assert_eq!(bound.body["error"]["message"], expected, "a key of another page gets no hint");
 }
 
 #[tokio::test]
 async fn a_refused_key_gets_the_reason() {
     let client = TestClient::new().await;
     let cut = client.write_key.get(..40).unwrap().to_owned();
-    for (headers, words) in [
+    for (headers, message) in [
         (vec![], "no API key: send the header `Authorization: Bearer plx_…`".to_owned()),
         (
             vec![("authorization", client.write_key.clone())],
@@ -245,21 +245,21 @@ async fn a_refused_key_gets_the_reason() {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         for path in ["/api/v1/me", "/api/v1/nothing", "/api/v1/mcp"] {
             let method = if path.ends_with("mcp") { "POST" } else { "GET" };
-            let refused = client.send(method, path, &headers, "").await;
-            let error = (refused.status, code(&refused), &refused.body["error"]["message"]);
-            assert_eq!(error, (401, "unauthenticated", &json!(words)), "{path}");
-            assert_eq!(refused.headers["www-authenticate"], "Bearer");
+            let rejection = client.send(method, path, &headers, "").await;
+            let error = (rejection.status, code(&rejection), &rejection.body["error"]["message"]);
+            assert_eq!(error, (401, "unauthenticated", &json!(message)), "{path}");
+            assert_eq!(rejection.headers["www-authenticate"], "Bearer");
         }
     }
 }
 
 #[tokio::test]
-async fn refusals_come_in_their_order() {
+async fn errors_have_a_fixed_precedence() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    let foreign = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
-    assert_eq!(client.send("POST", &foreign, &json_headers, "{").await.status, 404);
+    let foreign_path = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
+    assert_eq!(client.send("POST", &foreign_path, &json_headers, "{").await.status, 404);
     for (headers, body) in [
         (&json_headers[..], "{"),
         (&json_headers[..], "[]"),
@@ -267,12 +267,12 @@ async fn refusals_come_in_their_order() {
         (&json_headers[..], r#"{"url": "a.example", "url": "b.example"}"#),
         (&json_headers[..1], r#"{"url": "a.example"}"#),
     ] {
-        let refused = client.send("POST", &client.shop_path("/monitors"), headers, body).await;
-        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{body}");
+        let rejection = client.send("POST", &client.shop_path("/monitors"), headers, body).await;
+        assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"), "{body}");
     }
     let large = format!("{{\"name\": \"{}\"}}", "a".repeat(256 * 1024));
-    let refused = client.send("POST", &client.shop_path("/monitors"), &json_headers, &large).await;
-    assert_eq!(refused.body["error"]["message"], "the body must be at most 256 KiB");
+    let rejection = client.send("POST", &client.shop_path("/monitors"), &json_headers, &large).await;
+    assert_eq!(rejection.body["error"]["message"], "the body must be at most 256 KiB");
 }
 
 #[tokio::test]
@@ -284,28 +284,28 @@ async fn a_known_route_with_another_method_says_what_is_allowed() {
         ("/p/shop/subscribe", "GET, HEAD, POST"),
         ("/p/shop/history", "GET, HEAD"),
     ] {
-        let refused = client.call(&client.write_key, "OPTIONS", path, Value::Null).await;
-        assert_eq!(refused.body["error"]["message"], format!("this route accepts {allowed}"), "{path}");
-        assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
+        let rejection = client.call(&client.write_key, "OPTIONS", path, Value::Null).await;
+        assert_eq!(rejection.body["error"]["message"], format!("this route accepts {allowed}"), "{path}");
+        assert_eq!((rejection.status, rejection.headers["allow"].to_str().unwrap()), (405, allowed));
     }
 }
 
 #[tokio::test]
 async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
     let client = TestClient::new().await;
-    for left in (0..120).rev() {
+    for remaining in (0..120).rev() {
         // Failed requests count too.
-        let path = if left % 2 == 0 { "/api/v1/me" } else { "/api/v1/nothing" };
-        let answered = client.get(path).await;
-        assert_ne!(answered.status, 429);
-        assert_eq!(answered.headers["ratelimit-limit"], "120");
-        assert_eq!(answered.headers["ratelimit-remaining"], left.to_string());
+        let path = if remaining % 2 == 0 { "/api/v1/me" } else { "/api/v1/nothing" };
+        let response = client.get(path).await;
+        assert_ne!(response.status, 429);
+        assert_eq!(response.headers["ratelimit-limit"], "120");
+        assert_eq!(response.headers["ratelimit-remaining"], remaining.to_string());
     }
     client.world.clock.set(client.world.service.now() + 20_000);
-    let refused = client.get("/api/v1/me").await;
-    assert_eq!((refused.status, code(&refused)), (429, "rate_limited"));
+    let rejection = client.get("/api/v1/me").await;
+    assert_eq!((rejection.status, code(&rejection)), (429, "rate_limited"));
     assert_eq!(
-        (&refused.headers["retry-after"], &refused.headers["ratelimit-reset"]),
+        (&rejection.headers["retry-after"], &rejection.headers["ratelimit-reset"]),
         (&"40".parse().unwrap(), &"40".parse().unwrap())
     );
     // Another key has its own limit, and the next minute starts a new window.
@@ -315,18 +315,18 @@ async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
 }
 
 #[tokio::test]
-async fn guesses_from_one_address_end_but_a_good_key_goes_on() {
+async fn guessed_keys_are_limited_per_address_but_a_valid_key_works() {
     let client = TestClient::new().await;
     for _ in 0..600 {
         assert_eq!(client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await.status, 401);
     }
-    let refused = client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await;
-    assert_eq!((refused.status, refused.headers.contains_key("retry-after")), (429, true));
+    let rejection = client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await;
+    assert_eq!((rejection.status, rejection.headers.contains_key("retry-after")), (429, true));
     assert_eq!(client.get("/api/v1/me").await.status, 200);
 }
 
 #[tokio::test]
-async fn me_is_the_key() {
+async fn me_returns_the_current_key() {
     let client = TestClient::new().await;
     let me = client.call(&client.page_key, "GET", "/api/v1/me", Value::Null).await.body;
     let key = &me["key"];
@@ -340,8 +340,8 @@ async fn me_is_the_key() {
 #[tokio::test]
 async fn pages_are_listed_oldest_first_within_reach() {
     let client = TestClient::new().await;
-    let slugs = |answered: TestResponse| -> Vec<Value> {
-        answered.body["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()).collect()
+    let slugs = |response: TestResponse| -> Vec<Value> {
+        response.body["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()).collect()
     };
     assert_eq!(slugs(client.get("/api/v1/pages").await), ["shop", "journal"]);
     let bound = client.call(&client.page_key, "GET", "/api/v1/pages", Value::Null).await;
@@ -352,7 +352,7 @@ async fn pages_are_listed_oldest_first_within_reach() {
 async fn a_page_shows_every_field_and_takes_edits() {
     let client = TestClient::new().await;
     let page = client.get(&client.shop_path("")).await.body["page"].clone();
-    let fresh = json!({
+    let expected = json!({
         "id": client.world.shop.id.to_string(), "name": "Shop", "slug": "shop",
         "url": "https://shop.pages.example", "customDomain": null, "description": null, "supportUrl": null,
         "timezone": "UTC", "uptimeTarget": null, "passwordProtected": false, "private": false, "privateFeedUrl": null,
@@ -361,7 +361,7 @@ async fn a_page_shows_every_field_and_takes_edits() {
         "allowedDomains": [], "noindex": false, "theme": "auto", "accentColor": null, "logo": null,
         "favicon": null, "language": "en",
     });
-    assert_eq!(page, fresh);
+    assert_eq!(page, expected);
     let edit = json!({
         "name": " Store ", "description": "All of it", "supportUrl": "mailto:a@example.com", "uptimeTarget": 99.9,
         "timezone": "Europe/Berlin", "showDeploys": true, "showLocations": true, "latencyLocations": ["asia"],
@@ -373,10 +373,10 @@ async fn a_page_shows_every_field_and_takes_edits() {
     assert_eq!((&page["uptimeTarget"], &page["timezone"]), (&json!(99.9), &json!("Europe/Berlin")));
     assert_eq!(page["uptimeRegions"], json!(["europe", "africa"]));
     assert_eq!(client.get(&client.shop_path("")).await.body["page"], *page);
-    let wrong = json!({ "name": "", "uptimeTarget": "high", "timezone": null, "showDeploys": 1 });
-    let refused = client.call(&client.write_key, "PATCH", &client.shop_path(""), wrong).await;
-    assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
-    let fields: Vec<_> = refused.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
+    let invalid = json!({ "name": "", "uptimeTarget": "high", "timezone": null, "showDeploys": 1 });
+    let rejection = client.call(&client.write_key, "PATCH", &client.shop_path(""), invalid).await;
+    assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"));
+    let fields: Vec<_> = rejection.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
     assert_eq!(fields, ["name", "uptimeTarget", "timezone", "showDeploys"]);
     assert_eq!(client.get(&client.shop_path("")).await.body["page"], *page, "nothing was changed");
 }
@@ -385,8 +385,11 @@ async fn a_page_shows_every_field_and_takes_edits() {
 async fn visitors_see_a_page_by_its_slug_and_no_other() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": "<b>" })).await;
-    let seen = client.send("GET", "/p/shop", &[], "").await;
-    assert_eq!((seen.status, seen.headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"));
+    let response = client.send("GET", "/p/shop", &[], "").await;
+    assert_eq!(
+        (response.status, response.headers["content-type"].to_str().unwrap()),
+        (200, "text/html; charset=utf-8")
+    );
     assert_eq!(client.send("GET", "/p/nothing", &[], "").await.status, 404);
     assert_eq!(client.send("GET", "/", &[], "").await.status, 200);
     assert_eq!(client.send("POST", "/p/shop", &[], "").await.status, 405);

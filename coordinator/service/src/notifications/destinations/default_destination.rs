@@ -40,8 +40,8 @@ pub async fn add_owner_destinations(store: &Store, now: Timestamp) -> Result<usi
     if store.reader().cursor(MIGRATION_CURSOR)? != 0 {
         return Ok(0);
     }
-    let silent = store.read(pages_without_destinations).await?;
-    for some in silent.chunks(AT_ONCE) {
+    let pages = store.read(pages_without_destinations).await?;
+    for some in pages.chunks(AT_ONCE) {
         let mut batch = Batch::new();
         for (page, account) in some {
             let Some(account) = store.reader().account(*account)? else { continue };
@@ -54,18 +54,18 @@ pub async fn add_owner_destinations(store: &Store, now: Timestamp) -> Result<usi
     let mut batch = Batch::new();
     batch.write(Op::SetCursor(MIGRATION_CURSOR.to_owned(), MIGRATION_DONE));
     store.commit(batch).await?;
-    Ok(silent.len())
+    Ok(pages.len())
 }
 
 fn pages_without_destinations(read: &dyn StoreRead) -> std::result::Result<Vec<(PageId, AccountId)>, StoreError> {
-    let mut silent = Vec::new();
+    let mut pages = Vec::new();
     let is_owned = |page: &Page| page.account != NO_ACCOUNT;
     for page in read.pages()?.into_iter().map(|page| page.value).filter(is_owned) {
         if read.destinations_of(page.id)?.is_empty() && read.deliveries_of(Some(page.id), None, 1)?.is_empty() {
-            silent.push((page.id, page.account));
+            pages.push((page.id, page.account));
         }
     }
-    Ok(silent)
+    Ok(pages)
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn pages_of_before_get_their_owners_mailbox_once() {
+    async fn existing_pages_get_the_owners_mailbox_as_destination_once() {
         let store = Store::in_memory().unwrap();
         let mut batch = Batch::new();
         batch.write(samples::account(1));
@@ -85,12 +85,12 @@ mod tests {
         batch.write(samples::destination(1, 70)).write(samples::delivery(1, Some(69), None));
         store.commit(batch).await.unwrap();
         assert_eq!(add_owner_destinations(&store, samples::at(5)).await, Ok(68));
-        let of = |n: u128| store.reader().destinations_of(samples::page_id(n)).unwrap();
+        let destinations = |n: u128| store.reader().destinations_of(samples::page_id(n)).unwrap();
         let email = store.reader().accounts().unwrap().remove(0).value.email;
-        let made = of(1).remove(0).value;
-        assert_eq!((made.name.as_str(), made.mailbox()), (NAME, Some(email.as_str())));
-        assert_eq!((of(68).len(), of(69).len(), of(70).len()), (1, 0, 1));
-        store.commit(Batch::new().write(Op::DeleteDestination(made.id)).clone()).await.unwrap();
+        let destination = destinations(1).remove(0).value;
+        assert_eq!((destination.name.as_str(), destination.mailbox()), (NAME, Some(email.as_str())));
+        assert_eq!((destinations(68).len(), destinations(69).len(), destinations(70).len()), (1, 0, 1));
+        store.commit(Batch::new().write(Op::DeleteDestination(destination.id)).clone()).await.unwrap();
         assert_eq!(add_owner_destinations(&store, samples::at(6)).await, Ok(0), "an owner's deletion is final");
     }
 }

@@ -46,7 +46,7 @@ impl DestinationService {
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid or expired link.
-    pub fn linked(&self, link: &str) -> ServiceResult<LinkedDestination> {
+    pub fn linked_destination(&self, link: &str) -> ServiceResult<LinkedDestination> {
         let destination = self.destination_by_link(link)?.value;
         let page = self.context.store().reader().page(destination.page)?.ok_or(ServiceError::NotFound)?.value;
         let mailbox = destination.mailbox().ok_or(ServiceError::NotFound)?.to_owned();
@@ -59,26 +59,27 @@ impl DestinationService {
     /// Confirms that a mailbox's reader wants the alerts. Idempotent.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] as for [`Self::linked`].
+    /// [`ServiceError::NotFound`] as for [`Self::linked_destination`].
     pub async fn confirm(&self, link: &str) -> ServiceResult<LinkedDestination> {
         let id = self.destination_by_link(link)?.value.id;
         let confirmed = self.context.commit_change(id.to_u128(), || async move {
             let VersionedValue { revision, value: destination } = self.destination_by_link(link)?;
-            let linked = self.linked(link)?;
-            if linked.is_confirmed {
-                return Ok((linked, None));
+            let linked_destination = self.linked_destination(link)?;
+            if linked_destination.is_confirmed {
+                return Ok((linked_destination, None));
             }
             let mut batch = Batch::new();
-            self.context.allow_next_request(&SubscriberAddress::Email(linked.mailbox.clone()), &mut batch)?;
+            self.context
+                .allow_next_request(&SubscriberAddress::Email(linked_destination.mailbox.clone()), &mut batch)?;
             batch.expect(Expect::Page(destination.page, Presence::Present));
             batch.expect(Expect::Destination(id, Presence::At(revision)));
             batch.write(Destination { health: DeliveryHealth::default(), ..destination });
-            Ok((LinkedDestination { is_confirmed: true, ..linked }, Some(batch)))
+            Ok((LinkedDestination { is_confirmed: true, ..linked_destination }, Some(batch)))
         });
-        let linked = confirmed.await?;
-        let pending = UnconfirmedAddress::Destination(id, linked.mailbox.clone());
-        self.limits.release_unconfirmed(linked.page.account, &pending);
-        Ok(linked)
+        let linked_destination = confirmed.await?;
+        let pending = UnconfirmedAddress::Destination(id, linked_destination.mailbox.clone());
+        self.limits.release_unconfirmed(linked_destination.page.account, &pending);
+        Ok(linked_destination)
     }
 
     /// Adds a confirmation mail to the batch if the destination's mailbox needs one; `before` is the stored
@@ -99,15 +100,15 @@ impl DestinationService {
         let Some(asked_at) = destination.confirmation_sent_at() else { return Ok(()) };
         let Some(mailbox) = destination.mailbox().map(str::to_owned) else { return Ok(()) };
         let now = self.context.now();
-        let is_known = before.is_some_and(|it| it.mailbox() == Some(&mailbox));
-        if is_known && now.since(asked_at) < CONFIRMATION_INTERVAL {
+        let is_unchanged = before.is_some_and(|it| it.mailbox() == Some(&mailbox));
+        if is_unchanged && now.since(asked_at) < CONFIRMATION_INTERVAL {
             return Ok(());
         }
         let name = request_key(&SubscriberAddress::Email(mailbox.clone()));
         let last = self.context.store().reader().stored_response(&name)?;
         if last.as_ref().is_some_and(|last| last.value.expires_at > now) {
             let rule = "was sent a confirmation mail within the last day: its reader must confirm";
-            return if is_known { Ok(()) } else { Err(ValidationErrors::single("to", rule).into()) };
+            return if is_unchanged { Ok(()) } else { Err(ValidationErrors::single("to", rule).into()) };
         }
         // Counted once per request, however often the change is retried.
         if !is_counted.swap(true, Ordering::Relaxed) {
@@ -119,12 +120,12 @@ impl DestinationService {
         destination.health.disabled = destination.health.disabled.map(|(_, reason)| (now, reason));
         record_request(name, last.as_ref(), now, batch);
         let token: [u8; 16] = rand::random();
-        let good = StoredResponse {
+        let link = StoredResponse {
             fingerprint: link_fingerprint(token, &mailbox),
             response: Vec::new(),
             expires_at: now + UNCONFIRMED_RETENTION,
         };
-        batch.write(Op::PutStoredResponse(link_key(destination.id), good));
+        batch.write(Op::PutStoredResponse(link_key(destination.id), link));
         batch.write(self.confirmation_mail(page, destination, token, now));
         Ok(())
     }
@@ -144,13 +145,13 @@ impl DestinationService {
         let (id, token) =
             link_token::decode::<DestinationId>(DestinationId::PREFIX, link).ok_or(ServiceError::NotFound)?;
         let reader = self.context.store().reader();
-        let good = reader.stored_response(&link_key(id))?.filter(|it| it.value.expires_at > self.context.now());
-        let found = reader.destination(id)?.ok_or(ServiceError::NotFound)?;
-        let mailbox = found.value.mailbox().ok_or(ServiceError::NotFound)?;
-        let is_good = good.is_some_and(|it| {
+        let stored = reader.stored_response(&link_key(id))?.filter(|it| it.value.expires_at > self.context.now());
+        let destination = reader.destination(id)?.ok_or(ServiceError::NotFound)?;
+        let mailbox = destination.value.mailbox().ok_or(ServiceError::NotFound)?;
+        let is_valid = stored.is_some_and(|it| {
             bool::from(it.value.fingerprint.as_slice().ct_eq(link_fingerprint(token, mailbox).as_slice()))
         });
-        if is_good { Ok(found) } else { Err(ServiceError::NotFound) }
+        if is_valid { Ok(destination) } else { Err(ServiceError::NotFound) }
     }
 }
 

@@ -80,16 +80,16 @@ impl DestinationService {
             .change_page_once(caller, page, page.to_u128(), once, |page| async move {
                 let monitors = self.context.monitor_ids(&page).await?;
                 let account = self.context.account_of(&page)?;
-                let mut made = {
-                    let refused = |address| self.context.blocked_address_class(address);
+                let mut created = {
+                    let blocked_class = |address| self.context.blocked_address_class(address);
                     let around = DestinationContext {
                         monitors: &monitors,
                         account_email: &account.email,
-                        forbidden_address: &refused,
+                        forbidden_address: &blocked_class,
                     };
                     edit.validate_new((id, page.id), format_secret(rand::random()), &around, self.context.now())?
                 };
-                let (plan, kind) = (account.plan, made.channel.kind());
+                let (plan, kind) = (account.plan, created.channel.kind());
                 if !plan.has_channel(kind) {
                     return Err(PlanLimitError::ChannelNeedsHobby { plan, kind }.into());
                 }
@@ -101,9 +101,9 @@ impl DestinationService {
                     .expect(Expect::Page(page.id, Presence::Present))
                     .expect(Expect::Destination(id, Presence::Absent));
                 batch.expect(Expect::DestinationsBelow(page.id, MAX_DESTINATIONS));
-                self.request_confirmation(&page, is_counted, None, &mut made, &mut batch).await?;
-                batch.write(made.clone());
-                Ok((made, batch))
+                self.request_confirmation(&page, is_counted, None, &mut created, &mut batch).await?;
+                batch.write(created.clone());
+                Ok((created, batch))
             })
             .await
             .inspect(|_| self.context.deliveries_due.notify_one())
@@ -129,11 +129,11 @@ impl DestinationService {
                 let monitors = self.context.monitor_ids(&page).await?;
                 let account = self.context.account_of(&page)?;
                 let mut changed = {
-                    let refused = |address| self.context.blocked_address_class(address);
+                    let blocked_class = |address| self.context.blocked_address_class(address);
                     let around = DestinationContext {
                         monitors: &monitors,
                         account_email: &account.email,
-                        forbidden_address: &refused,
+                        forbidden_address: &blocked_class,
                     };
                     edit.validate_edit(&before.value, &around, self.context.now())?
                 };

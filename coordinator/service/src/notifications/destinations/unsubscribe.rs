@@ -56,12 +56,12 @@ impl DestinationService {
         self.context
             .commit_change(id.to_u128(), || async move {
                 let (VersionedValue { revision, value: destination }, page) = self.destination_by_stop_link(link)?;
-                let linked = self.stoppable(link)?;
-                if !linked.is_confirmed {
-                    return Ok((linked, None));
+                let link_target = self.stoppable(link)?;
+                if !link_target.is_confirmed {
+                    return Ok((link_target, None));
                 }
                 let now = self.context.now();
-                let name = request_key(&SubscriberAddress::Email(linked.mailbox.clone()));
+                let name = request_key(&SubscriberAddress::Email(link_target.mailbox.clone()));
                 let last = self.context.store().reader().stored_response(&name)?;
                 let mut batch = Batch::new();
                 batch
@@ -73,7 +73,7 @@ impl DestinationService {
                 let health =
                     DeliveryHealth { disabled: Some((now, DisableReason::Unconfirmed)), ..DeliveryHealth::default() };
                 batch.write(Destination { health, ..destination });
-                Ok((LinkedDestination { is_confirmed: false, ..linked }, Some(batch)))
+                Ok((LinkedDestination { is_confirmed: false, ..link_target }, Some(batch)))
             })
             .await
             .inspect(|_| self.context.deliveries_due.notify_one())
@@ -89,11 +89,12 @@ impl DestinationService {
     fn destination_by_stop_link(&self, link: &str) -> ServiceResult<(VersionedValue<Destination>, Page)> {
         let (id, token) =
             link_token::decode::<DestinationId>(DestinationId::PREFIX, link).ok_or(ServiceError::NotFound)?;
-        let found = self.context.store().reader().destination(id)?.ok_or(ServiceError::NotFound)?;
-        let good = found.value.mailbox().map(|mailbox| self.stop_token(id, mailbox)).ok_or(ServiceError::NotFound)?;
-        let page = self.context.store().reader().page(found.value.page)?.ok_or(ServiceError::NotFound)?.value;
-        if bool::from(good.ct_eq(&token)) && page.account != NO_ACCOUNT {
-            Ok((found, page))
+        let destination = self.context.store().reader().destination(id)?.ok_or(ServiceError::NotFound)?;
+        let expected =
+            destination.value.mailbox().map(|mailbox| self.stop_token(id, mailbox)).ok_or(ServiceError::NotFound)?;
+        let page = self.context.store().reader().page(destination.value.page)?.ok_or(ServiceError::NotFound)?.value;
+        if bool::from(expected.ct_eq(&token)) && page.account != NO_ACCOUNT {
+            Ok((destination, page))
         } else {
             Err(ServiceError::NotFound)
         }

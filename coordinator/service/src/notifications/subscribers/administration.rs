@@ -35,9 +35,9 @@ impl SubscriberService {
         limit: usize,
     ) -> ServiceResult<SubscriberSlice> {
         let page = self.context.page(caller, page)?.id;
-        let found = self.context.store().read(move |store| store.subscribers_of(page, after, limit + 1)).await?;
-        let has_more = found.len() > limit;
-        let subscribers: Vec<_> = found.into_iter().take(limit).map(|it| it.value).collect();
+        let slice = self.context.store().read(move |store| store.subscribers_of(page, after, limit + 1)).await?;
+        let has_more = slice.len() > limit;
+        let subscribers: Vec<_> = slice.into_iter().take(limit).map(|it| it.value).collect();
         let next = subscribers.last().filter(|_| has_more).map(|last| last.id);
         Ok(SubscriberSlice { subscribers, next })
     }
@@ -70,16 +70,16 @@ impl SubscriberService {
                 if let Some(answer) = self.context.replayed_answer(once)? {
                     return Ok((RequestOutcome::Replayed(answer), None));
                 }
-                let found = self.context.store().reader().subscriber_by_contact(page.id, fingerprint)?;
-                let asked = found.ok_or_else(|| {
+                let existing = self.context.store().reader().subscriber_by_contact(page.id, fingerprint)?;
+                let subscriber = existing.ok_or_else(|| {
                     ValidationErrors::single(
                         "email",
                         "was sent a confirmation mail within the last day: its reader must confirm",
                     )
                 })?;
                 let mut batch = Batch::new();
-                self.context.store_answer(once, &asked.value, &mut batch)?;
-                Ok((RequestOutcome::Fresh(asked.value), (!batch.is_empty()).then_some(batch)))
+                self.context.store_answer(once, &subscriber.value, &mut batch)?;
+                Ok((RequestOutcome::Fresh(subscriber.value), (!batch.is_empty()).then_some(batch)))
             })
             .await
     }
@@ -97,9 +97,9 @@ impl SubscriberService {
     ) -> ServiceResult<RequestOutcome<()>> {
         self.context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
-                let found = self.subscriber_on(&page, id)?;
+                let subscriber = self.subscriber_on(&page, id)?;
                 let mut batch = Batch::new();
-                batch.expect(Expect::Subscriber(id, Presence::At(found.revision))).write(Op::DeleteSubscriber(id));
+                batch.expect(Expect::Subscriber(id, Presence::At(subscriber.revision))).write(Op::DeleteSubscriber(id));
                 Ok(((), batch))
             })
             .await

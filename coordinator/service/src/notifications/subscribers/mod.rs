@@ -112,11 +112,11 @@ impl SubscriberService {
     /// As for [`Self::subscribe`].
     pub async fn subscribe_from_ip(
         &self,
-        place: u128,
+        network: u128,
         page: &Page,
         ask: &SubscriptionRequest,
     ) -> ServiceResult<SubscribeResponse> {
-        self.subscribe_by(ConfirmationOrigin::Visitor, page, ask, Some(place)).await
+        self.subscribe_by(ConfirmationOrigin::Visitor, page, ask, Some(network)).await
     }
 
     /// The same for visitors and owners: [`ServiceError::PageConfirmationLimit`] and
@@ -124,39 +124,40 @@ impl SubscriberService {
     /// [`ServiceError::PlanLimit`] if the owner has too many unconfirmed addresses.
     async fn subscribe_by(
         &self,
-        asker: ConfirmationOrigin,
+        origin: ConfirmationOrigin,
         page: &Page,
         ask: &SubscriptionRequest,
-        place: Option<u128>,
+        network: Option<u128>,
     ) -> ServiceResult<SubscribeResponse> {
         let on_page = self.context.monitor_ids(page).await?;
-        let asked = ask.validate(&on_page, &|address| self.context.blocked_address_class(address))?;
-        if let Some(place) = place {
-            self.limits.admit_visitor(place)?;
+        let valid = ask.validate(&on_page, &|address| self.context.blocked_address_class(address))?;
+        if let Some(network) = network {
+            self.limits.admit_visitor(network)?;
         }
-        self.limits.admit_confirmation(page, asker).await?;
+        self.limits.admit_confirmation(page, origin).await?;
         let id = page.id;
         if self.context.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
             return Err(ValidationErrors::single("page", "has the maximum number of subscribers").into());
         }
-        let fresh = NewSubscriber::new(self.context.now(), asker == ConfirmationOrigin::Owner);
-        if fresh.by_owner {
-            let known = self.context.store().reader().subscriber_by_contact(id, contact_fingerprint(&asked.address))?;
+        let new_subscriber = NewSubscriber::new(self.context.now(), origin == ConfirmationOrigin::Owner);
+        if new_subscriber.by_owner {
+            let existing =
+                self.context.store().reader().subscriber_by_contact(id, contact_fingerprint(&valid.address))?;
             // A confirmed address gets no confirmation request and needs no slot.
-            if known.as_ref().is_none_or(|known| known.value.confirmed_at.is_none()) {
-                let subscriber = known.map_or(fresh.id, |known| known.value.id);
+            if existing.as_ref().is_none_or(|existing| existing.value.confirmed_at.is_none()) {
+                let subscriber = existing.map_or(new_subscriber.id, |existing| existing.value.id);
                 self.limits.reserve_unconfirmed(page.account, UnconfirmedAddress::Subscriber(subscriber)).await?;
             }
         }
-        let is_paced = self.is_host_limited(&asked.address);
-        let (asked, new) = (&asked, &fresh);
-        let made = self
+        let is_paced = self.is_host_limited(&valid.address);
+        let (valid, new) = (&valid, &new_subscriber);
+        let result = self
             .context
             .commit_change(id.to_u128(), || async move {
-                if let Some(old) = self.unanswered_webhook(page, asked)?.filter(|_| !is_paced) {
+                if let Some(old) = self.unanswered_webhook(page, valid)?.filter(|_| !is_paced) {
                     self.context.commit(Some(Batch::new().write(Op::DeleteSubscriber(old)).clone())).await?;
                 }
-                let step = if is_paced { None } else { self.request_batch(page, asked, new)? };
+                let step = if is_paced { None } else { self.request_batch(page, valid, new)? };
                 Ok(match step {
                     Some((subscriber, batch)) => (Some(subscriber), Some(batch)),
                     // The same work, so that timing reveals nothing either.
@@ -165,13 +166,13 @@ impl SubscriberService {
             })
             .await?;
         self.context.deliveries_due.notify_one();
-        match &asked.address {
+        match &valid.address {
             SubscriberAddress::Email(_) => Ok(SubscribeResponse::MailSent),
             SubscriberAddress::Webhook { .. } => {
-                if let Some(subscriber) = made {
+                if let Some(subscriber) = result {
                     self.await_answer(subscriber.id);
                 }
-                Ok(SubscribeResponse::ChallengeSent { link: fresh.link(), secret: fresh.secret })
+                Ok(SubscribeResponse::ChallengeSent { link: new_subscriber.link(), secret: new_subscriber.secret })
             }
         }
     }
@@ -192,7 +193,7 @@ impl SubscriberService {
     /// [`ServiceError::NotFound`] if the link is not for this page, has expired, or belongs to a webhook that has not
     /// answered.
     pub fn subscription(&self, page: &Page, link: &str) -> ServiceResult<Subscriber> {
-        self.valid_subscriber(page, link).map(|found| found.value)
+        self.valid_subscriber(page, link).map(|subscriber| subscriber.value)
     }
 
     /// Confirms a mailbox's subscription, or changes which monitors a subscriber follows; `monitors` are monitor ids,
@@ -233,7 +234,7 @@ impl SubscriberService {
         Ok(confirmed)
     }
 
-    /// Deletes a subscriber, whatever has become of its page's protection and slug. An outdated link is not an error.
+    /// Deletes a subscriber, even if its page's protection or slug has changed. An outdated link is not an error.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a malformed link.
@@ -241,9 +242,9 @@ impl SubscriberService {
         let (id, _) = decode_link(link).ok_or(ServiceError::NotFound)?;
         self.context
             .commit_change(id.to_u128(), || async move {
-                let batch = self.subscriber_by_link(link)?.map(|found| {
-                    let is = Expect::Subscriber(id, Presence::At(found.revision));
-                    Batch::new().expect(is).write(Op::DeleteSubscriber(id)).clone()
+                let batch = self.subscriber_by_link(link)?.map(|subscriber| {
+                    let expectation = Expect::Subscriber(id, Presence::At(subscriber.revision));
+                    Batch::new().expect(expectation).write(Op::DeleteSubscriber(id)).clone()
                 });
                 Ok(((), batch))
             })
@@ -255,37 +256,37 @@ impl SubscriberService {
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
     pub fn page_of_link(&self, link: &str) -> ServiceResult<Option<Page>> {
-        let Some(found) = self.subscriber_by_link(link)? else { return Ok(None) };
-        Ok(self.context.store().reader().page(found.value.page)?.map(|page| page.value))
+        let Some(subscriber) = self.subscriber_by_link(link)? else { return Ok(None) };
+        Ok(self.context.store().reader().page(subscriber.value.page)?.map(|page| page.value))
     }
 
     fn subscriber_by_link(&self, link: &str) -> ServiceResult<Option<VersionedValue<Subscriber>>> {
         let Some((id, token)) = decode_link(link) else { return Ok(None) };
-        let found = self.context.store().reader().subscriber(id)?;
-        Ok(found.filter(|found| bool::from(found.value.token.ct_eq(&token))))
+        let subscriber = self.context.store().reader().subscriber(id)?;
+        Ok(subscriber.filter(|subscriber| bool::from(subscriber.value.token.ct_eq(&token))))
     }
 
     fn valid_subscriber(&self, page: &Page, link: &str) -> ServiceResult<VersionedValue<Subscriber>> {
         let now = self.context.now();
-        let is_good = |it: &Subscriber| {
+        let is_valid = |it: &Subscriber| {
             let is_shown = matches!(it.contact, Contact::Email(_)) || it.confirmed_at.is_some();
             it.page == page.id && is_shown && !it.is_expired(now)
         };
-        self.subscriber_by_link(link)?.filter(|found| is_good(&found.value)).ok_or(ServiceError::NotFound)
+        self.subscriber_by_link(link)?.filter(|subscriber| is_valid(&subscriber.value)).ok_or(ServiceError::NotFound)
     }
 
     /// Returns an earlier request of a webhook that has not answered, once it may be repeated: it is replaced by a
     /// request with a new id, which reveals no earlier one.
-    fn unanswered_webhook(&self, page: &Page, asked: &ValidSubscription) -> ServiceResult<Option<SubscriberId>> {
-        let found =
-            self.context.store().reader().subscriber_by_contact(page.id, contact_fingerprint(&asked.address))?;
+    fn unanswered_webhook(&self, page: &Page, request: &ValidSubscription) -> ServiceResult<Option<SubscriberId>> {
+        let subscriber =
+            self.context.store().reader().subscriber_by_contact(page.id, contact_fingerprint(&request.address))?;
         let is_old = |it: &Subscriber| {
             let is_webhook = matches!(it.contact, Contact::Webhook { .. });
             is_webhook
                 && it.confirmed_at.is_none()
                 && self.context.now().since(it.confirmation_sent_at) >= CONFIRMATION_INTERVAL
         };
-        Ok(found.map(|found| found.value).filter(is_old).map(|old| old.id))
+        Ok(subscriber.map(|subscriber| subscriber.value).filter(is_old).map(|old| old.id))
     }
 
     /// Builds the subscriber to store for a request and the batch that sends the confirmation request; `None` if
@@ -293,34 +294,34 @@ impl SubscriberService {
     fn request_batch(
         &self,
         page: &Page,
-        asked: &ValidSubscription,
-        fresh: &NewSubscriber,
+        request: &ValidSubscription,
+        new_subscriber: &NewSubscriber,
     ) -> ServiceResult<Option<(Subscriber, Batch)>> {
         let (reader, now) = (self.context.store().reader(), self.context.now());
-        let name = request_key(&asked.address);
+        let name = request_key(&request.address);
         let last = reader.stored_response(&name)?;
         let is_lately = last.as_ref().is_some_and(|last| last.value.expires_at > now);
-        let before = reader.subscriber_by_contact(page.id, contact_fingerprint(&asked.address))?;
-        let new = fresh.subscriber(page, asked, now);
+        let before = reader.subscriber_by_contact(page.id, contact_fingerprint(&request.address))?;
+        let new = new_subscriber.subscriber(page, request, now);
         let Some(subscriber) = subscriber_after_request(before.as_ref().map(|it| &it.value), new, is_lately) else {
             return Ok(None);
         };
         let mut batch = Batch::new();
         batch.expect(Expect::Page(page.id, Presence::Present));
-        let is = before.as_ref().map_or(Presence::Absent, |before| Presence::At(before.revision));
-        batch.expect(Expect::Subscriber(subscriber.id, is));
+        let presence = before.as_ref().map_or(Presence::Absent, |before| Presence::At(before.revision));
+        batch.expect(Expect::Subscriber(subscriber.id, presence));
         if before.is_none() {
             batch.expect(Expect::SubscribersBelow(page.id, MAX_SUBSCRIBERS));
         }
         record_request(name, last.as_ref(), now, &mut batch);
-        batch.write(subscriber.clone()).write(self.confirmation_request(page, &subscriber, fresh));
+        batch.write(subscriber.clone()).write(self.confirmation_request(page, &subscriber, new_subscriber));
         Ok(Some((subscriber, batch)))
     }
 
     /// Builds the confirmation request to a subscriber.
-    fn confirmation_request(&self, page: &Page, subscriber: &Subscriber, fresh: &NewSubscriber) -> Delivery {
+    fn confirmation_request(&self, page: &Page, subscriber: &Subscriber, new_subscriber: &NewSubscriber) -> Delivery {
         let (url, now) = (self.context.page_url(page), self.context.now());
-        let (event, letter) = match &subscriber.contact {
+        let (event, message) = match &subscriber.contact {
             Contact::Email(_) => (
                 CONFIRMATION,
                 DeliveryMessage::Mail(render::subscription_confirmation(page, &url, &subscriber.confirm_url(&url))),
@@ -328,7 +329,7 @@ impl SubscriberService {
             Contact::Webhook { .. } => {
                 let question = json!({
                     "event": CHALLENGE, "page": page.name, "pageUrl": url,
-                    "challenge": fresh.challenge, "at": now.as_millis(),
+                    "challenge": new_subscriber.challenge, "at": now.as_millis(),
                 });
                 (CHALLENGE, DeliveryMessage::Json(question.to_string().into_bytes()))
             }
@@ -338,7 +339,7 @@ impl SubscriberService {
             page: Some(page.id),
             // A challenge is sent only once: strangers can cause it.
             is_single_attempt: matches!(subscriber.contact, Contact::Webhook { .. }),
-            ..Delivery::waiting(confirmation_id(subscriber), to, event, letter, now)
+            ..Delivery::waiting(confirmation_id(subscriber), to, event, message, now)
         }
     }
 

@@ -33,12 +33,12 @@ impl SubscriberService {
     pub async fn run(self: Arc<Self>) {
         let mut swept: Option<Instant> = None;
         loop {
-            let done = if swept.is_none_or(|at| at.elapsed() >= SWEEP) {
+            let result = if swept.is_none_or(|at| at.elapsed() >= SWEEP) {
                 self.sweep().await.map(|()| swept = Some(Instant::now()))
             } else {
                 self.check_answers().await
             };
-            match done {
+            match result {
                 Ok(()) if self.has_no_pending() => {
                     // A challenge sent in the meantime has left a permit. A timeout is expected.
                     let _ = timeout(SWEEP, self.pending_subscriptions.challenge_sent.notified()).await;
@@ -62,19 +62,19 @@ impl SubscriberService {
                 let slice = self.context.store().read(move |store| unconfirmed(store, page, after)).await?;
                 let Some(last) = slice.last else { break };
                 after = Some(last);
-                self.delete_expired(&slice.found).await?;
+                self.delete_expired(&slice.subscribers).await?;
             }
         }
         Ok(())
     }
 
-    async fn delete_expired(&self, found: &[VersionedValue<Subscriber>]) -> storage::Result<()> {
+    async fn delete_expired(&self, subscribers: &[VersionedValue<Subscriber>]) -> storage::Result<()> {
         let now = self.context.now();
-        let (stale, fresh): (Vec<_>, Vec<_>) = found.iter().partition(|it| it.value.is_expired(now));
+        let (expired, fresh): (Vec<_>, Vec<_>) = subscribers.iter().partition(|it| it.value.is_expired(now));
         for it in fresh.into_iter().filter(|it| matches!(it.value.contact, Contact::Webhook { .. })) {
             self.await_answer(it.value.id);
         }
-        for it in stale {
+        for it in expired {
             let mut batch = Batch::new();
             batch.expect(Expect::Subscriber(it.value.id, Presence::At(it.revision)));
             batch.write(Op::DeleteSubscriber(it.value.id));
@@ -102,21 +102,24 @@ impl SubscriberService {
     /// Returns true if the answer is still pending; confirms the subscriber if it has arrived and is correct.
     async fn check_answer(&self, id: SubscriberId) -> storage::Result<bool> {
         let reader = self.context.store().reader();
-        let Some(found) = reader.subscriber(id)?.filter(|it| it.value.confirmed_at.is_none()) else {
+        let Some(subscriber) = reader.subscriber(id)?.filter(|it| it.value.confirmed_at.is_none()) else {
             return Ok(false);
         };
-        let Some(question) = reader.delivery(confirmation_id(&found.value))? else { return Ok(false) };
+        let Some(question) = reader.delivery(confirmation_id(&subscriber.value))? else { return Ok(false) };
         if matches!(question.value.state, DeliveryState::Waiting(_)) {
             return Ok(true);
         }
         if !is_answered(&question.value) {
             return Ok(false);
         }
-        let found_page = found.value.page;
-        let confirmed =
-            Subscriber { confirmed_at: Some(self.context.now()), health: DeliveryHealth::default(), ..found.value };
+        let found_page = subscriber.value.page;
+        let confirmed = Subscriber {
+            confirmed_at: Some(self.context.now()),
+            health: DeliveryHealth::default(),
+            ..subscriber.value
+        };
         let mut batch = Batch::new();
-        batch.expect(Expect::Subscriber(id, Presence::At(found.revision))).write(confirmed);
+        batch.expect(Expect::Subscriber(id, Presence::At(subscriber.revision))).write(confirmed);
         match self.context.store().commit(batch).await {
             Ok(_) => {
                 if let Some(page) = reader.page(found_page)? {
@@ -156,16 +159,16 @@ impl SubscriberService {
 /// Slice of a page's subscribers.
 struct UnconfirmedSlice {
     /// Unconfirmed subscribers of the slice.
-    found: Vec<VersionedValue<Subscriber>>,
+    subscribers: Vec<VersionedValue<Subscriber>>,
     /// The last one read; `None` at the end.
     last: Option<SubscriberId>,
 }
 
 fn unconfirmed(store: &dyn StoreRead, page: PageId, after: Option<SubscriberId>) -> storage::Result<UnconfirmedSlice> {
-    let mut found = store.subscribers_of(page, after, AT_ONCE)?;
-    let last = found.last().map(|it| it.value.id);
-    found.retain(|it| it.value.confirmed_at.is_none());
-    Ok(UnconfirmedSlice { found, last })
+    let mut subscribers = store.subscribers_of(page, after, AT_ONCE)?;
+    let last = subscribers.last().map(|it| it.value.id);
+    subscribers.retain(|it| it.value.confirmed_at.is_none());
+    Ok(UnconfirmedSlice { subscribers, last })
 }
 
 /// Returns true if a challenge was accepted and answered with its value.

@@ -30,8 +30,8 @@ impl NewSubscriber {
         }
     }
 
-    pub(super) fn subscriber(&self, page: &Page, asked: &ValidSubscription, now: Timestamp) -> Subscriber {
-        let contact = match &asked.address {
+    pub(super) fn subscriber(&self, page: &Page, valid: &ValidSubscription, now: Timestamp) -> Subscriber {
+        let contact = match &valid.address {
             SubscriberAddress::Email(email) => Contact::Email(email.clone()),
             SubscriberAddress::Webhook { url, .. } => {
                 let secret = SigningSecrets { newest: self.secret.clone(), previous: None };
@@ -42,8 +42,8 @@ impl NewSubscriber {
             id: self.id,
             page: page.id,
             contact,
-            fingerprint: contact_fingerprint(&asked.address),
-            monitors: asked.monitors.clone(),
+            fingerprint: contact_fingerprint(&valid.address),
+            monitors: valid.monitors.clone(),
             confirmed_at: None,
             token: self.token,
             confirmation_sent_at: now,

@@ -11,7 +11,7 @@ use super::*;
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
 #[test]
-fn a_behaviour_is_judged_by_where_the_caller_stands() {
+fn a_behaviour_depends_on_the_callers_region() {
     let at = |behaviour: SiteBehaviour, from| behaviour.respond(from, Duration::ZERO);
     let (well, ill) = (
         SiteResponse { is_healthy: true, delay: Duration::ZERO },
@@ -28,7 +28,7 @@ fn a_behaviour_is_judged_by_where_the_caller_stands() {
 }
 
 #[test]
-fn a_flapping_site_is_well_first_and_takes_turns() {
+fn a_flapping_site_starts_up_and_alternates() {
     let is_well = |seconds| SiteBehaviour::Flapping.respond(None, SECONDS(seconds)).is_healthy;
     assert_eq!([0, 149, 150, 239, 240, 389, 390].map(is_well), [true, true, false, false, true, true, false]);
 }
@@ -45,16 +45,16 @@ async fn ask(source: IpAddr, port: u16) -> String {
 }
 
 #[tokio::test]
-async fn a_site_down_from_asia_fails_for_the_places_in_asia_alone() {
+async fn a_site_down_from_asia_fails_only_for_agents_in_asia() {
     let (listener, port) = bind(None).await.unwrap();
     let (stop, stopping) = watch::channel(false);
     let behaviour = SiteBehaviour::DownFrom(Region::Asia);
     let serving = tokio::spawn(serve_site(listener, "Images", behaviour, Instant::now(), stopping));
-    for place in &DEMO_AGENTS {
-        let said = ask(IpAddr::V4(place.address()), port).await;
-        let status = if place.region == Region::Asia { "HTTP/1.1 503 " } else { "HTTP/1.1 200 " };
-        assert!(said.starts_with(status), "{}: {said}", place.name);
-        assert!(said.contains(place.region.title()), "{said}");
+    for agent in &DEMO_AGENTS {
+        let response = ask(IpAddr::V4(agent.address()), port).await;
+        let status = if agent.region == Region::Asia { "HTTP/1.1 503 " } else { "HTTP/1.1 200 " };
+        assert!(response.starts_with(status), "{}: {response}", agent.name);
+        assert!(response.contains(agent.region.title()), "{response}");
     }
     assert!(ask(IpAddr::V4(Ipv4Addr::LOCALHOST), port).await.contains("elsewhere"));
     stop.send_replace(true);
@@ -62,11 +62,11 @@ async fn a_site_down_from_asia_fails_for_the_places_in_asia_alone() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_by_now_is_exchanged_for_a_free_one() {
-    let (held, port) = bind(None).await.unwrap();
+async fn a_port_in_use_is_replaced_by_a_free_one() {
+    let (listener, port) = bind(None).await.unwrap();
     let (_other, other) = bind(Some(port)).await.unwrap();
     assert_ne!(other, port);
-    drop(held);
+    drop(listener);
     assert_eq!(bind(Some(port)).await.unwrap().1, port);
 }
 

@@ -19,20 +19,20 @@ use crate::http::routed_request::RoutedRequest;
 
 /// `GET /api/v1/pages/{page}/alerts`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let telling = context.service.alert_settings.get(&call.caller, call.page_id()?)?;
-    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("alerts", &document(&telling))))
+    let settings = context.service.alert_settings.get(&call.caller, call.page_id()?)?;
+    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("alerts", &document(&settings))))
 }
 
 /// `PATCH /api/v1/pages/{page}/alerts`
 pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
     let before = body_check::to_value(&document(&context.service.alert_settings.get(&call.caller, page)?));
-    let (mut object, ticket) = call.json_object().await?;
-    let ChangeBody { edit, errors: refused, warnings } =
+    let (mut object, idempotency_key) = call.json_object().await?;
+    let ChangeBody { edit, errors: field_errors, warnings } =
         body_check::read_change(&mut object, before.as_ref(), &RULES, |body| read(body));
-    let edit = AlertSettingsEdit { read_only_errors: refused, ..edit };
-    let answer = |telling: &AlertSettings| enveloped_with_warnings("alerts", &document(telling), &warnings);
-    let once = IdempotentRequest::new(ticket, &answer);
+    let edit = AlertSettingsEdit { read_only_errors: field_errors, ..edit };
+    let answer = |settings: &AlertSettings| enveloped_with_warnings("alerts", &document(settings), &warnings);
+    let once = IdempotentRequest::new(idempotency_key, &answer);
     let changed = context.service.alert_settings.edit(&call.caller, page, &edit, &once).await?;
     Ok(write_reply(StatusCode::OK, changed, answer))
 }
@@ -74,7 +74,7 @@ pub(in crate::http) struct AlertsDocument {
     automatic_incidents: bool,
 }
 
-fn document(telling: &AlertSettings) -> AlertsDocument {
-    let AlertSettings { repeat_minutes, automatic_incidents } = *telling;
+fn document(settings: &AlertSettings) -> AlertsDocument {
+    let AlertSettings { repeat_minutes, automatic_incidents } = *settings;
     AlertsDocument { repeat_minutes, automatic_incidents }
 }

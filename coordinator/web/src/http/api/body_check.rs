@@ -23,8 +23,8 @@ const MAX_TYPO_DISTANCE: usize = 2;
 const SHORT_NAME: usize = 4;
 /// Two fields that are merged: if the second is sent, the first counts even if it is unchanged.
 const MERGED_FIELDS: (&str, &str) = ("monitors", "monitorIds");
-/// A field, and the field that gives the cause of its value. The first is an echo only if the second comes back
-/// with it.
+/// A field, and the field with the cause of its value. The first counts as unchanged only if the body has the second
+/// unchanged too.
 const ECHO_AND_CAUSE: (&str, &str) = ("paused", "pausedBy");
 /// The value of a missing member.
 static NULL: Value = Value::Null;
@@ -70,8 +70,8 @@ pub(super) fn read_new<T>(
     let edit = read(&mut fields);
     let mut warnings = Vec::new();
     for (name, _) in unknown_fields(object, fields.names()).filter(|(_, value)| !value.is_null()) {
-        let elsewhere = find(rules.other_routes, name).map(|rule| format!("it {rule}"));
-        let hint = find(rules.hints, name).map(str::to_owned).or(elsewhere);
+        let other_route = find(rules.other_routes, name).map(|rule| format!("it {rule}"));
+        let hint = find(rules.hints, name).map(str::to_owned).or(other_route);
         if !rules.volatile.contains(&name) {
             warnings.extend(warning(name, hint, fields.names()));
         }
@@ -80,8 +80,8 @@ pub(super) fn read_new<T>(
     (edit, warnings)
 }
 
-/// Reads the body of a change to a resource with that document; none if it is gone. Fields that only come back
-/// unchanged are removed from the body.
+/// Reads the body of a change to a resource with that document; none if the resource was deleted. Fields that equal the
+/// document are removed from the body.
 pub(super) fn read_change<T>(
     object: &mut JsonObject,
     current: Option<&Value>,
@@ -94,15 +94,16 @@ pub(super) fn read_change<T>(
     let comes_back = |name: &str, value: &Value| {
         current.and_then(|current| current.get(name)).is_some_and(|it| is_same(value, it, rules))
     };
-    let (held, holder) = ECHO_AND_CAUSE;
-    let is_beside = object.get(holder).is_some_and(|value| comes_back(holder, value));
+    let (echoed, cause) = ECHO_AND_CAUSE;
+    let is_beside = object.get(cause).is_some_and(|value| comes_back(cause, value));
     object.retain(|name, value| {
-        let may = rules.echoes.contains(&name.as_str()) && !(is_merged && name == first) && (is_beside || name != held);
-        !(may && comes_back(name, value))
+        let is_ignored =
+            rules.echoes.contains(&name.as_str()) && !(is_merged && name == first) && (is_beside || name != echoed);
+        !(is_ignored && comes_back(name, value))
     });
     let mut fields = RecordedFields::new(object);
     let edit = read(&mut fields);
-    let (mut refused, mut warnings) = (ValidationErrors::new(), Vec::new());
+    let (mut field_errors, mut warnings) = (ValidationErrors::new(), Vec::new());
     for (name, value) in unknown_fields(object, fields.names()) {
         let is_known = current.is_some_and(|current| current.contains_key(name));
         if rules.volatile.contains(&name) || comes_back(name, value) {
@@ -111,15 +112,15 @@ pub(super) fn read_change<T>(
         if let Some(hint) = find(rules.hints, name) {
             warnings.extend(warning(name, Some(hint.to_owned()), &[]));
         } else if let Some(rule) = find(rules.other_routes, name) {
-            refused.add(name, rule);
+            field_errors.add(name, rule);
         } else if is_known {
-            refused.add(name, if SET_ONCE.contains(&name) { SET_BY_SERVICE } else { rules.default_rule });
+            field_errors.add(name, if SET_ONCE.contains(&name) { SET_BY_SERVICE } else { rules.default_rule });
         } else {
             warnings.extend(warning(name, None, fields.names()));
         }
     }
     warnings.truncate(MAX_WARNINGS);
-    ChangeBody { edit, errors: refused, warnings }
+    ChangeBody { edit, errors: field_errors, warnings }
 }
 
 /// Converts a document to the form that bodies are compared with.
@@ -127,39 +128,42 @@ pub(super) fn to_value(document: &impl Serialize) -> Option<Value> {
     serde_json::to_value(document).ok()
 }
 
-fn unknown_fields<'a>(object: &'a JsonObject, known: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
+fn unknown_fields<'a>(object: &'a JsonObject, known_names: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let sent = object.iter().map(|(name, value)| (name.as_str(), value));
-    sent.filter(|(name, _)| !known.contains(name)).take(MAX_UNKNOWN_FIELDS)
+    sent.filter(|(name, _)| !known_names.contains(name)).take(MAX_UNKNOWN_FIELDS)
 }
 
 fn find(list: &'static [(&'static str, &'static str)], name: &str) -> Option<&'static str> {
-    list.iter().find(|(known, _)| *known == name).map(|(_, words)| *words)
+    list.iter().find(|(known, _)| *known == name).map(|(_, rule)| *rule)
 }
 
 /// Builds the warning about an unknown name: how it is sent, or the known name that was probably meant.
-fn warning(name: &str, hint: Option<String>, known: &[&str]) -> Option<String> {
-    let words = hint.or_else(|| closest_name(name, known).map(|known| format!("did you mean {known}?")))?;
-    Some(format!("{name:.MAX_QUOTED$} was ignored: {words}"))
+fn warning(name: &str, hint: Option<String>, known_names: &[&str]) -> Option<String> {
+    let text = hint.or_else(|| closest_name(name, known_names).map(|known| format!("did you mean {known}?")))?;
+    Some(format!("{name:.MAX_QUOTED$} was ignored: {text}"))
 }
 
 /// Returns the known name that was probably meant: equal except for case and punctuation, or within two edits, or
 /// within one if it is short.
-fn closest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+fn closest_name<'a>(name: &str, known_names: &[&'a str]) -> Option<&'a str> {
     if name.len() > MAX_QUOTED {
         return None;
     }
     let plain = |name: &str| {
         name.chars().filter(|sign| sign.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
     };
-    let wanted = plain(name);
-    if let Some(same) = known.iter().find(|known| plain(known) == wanted) {
-        return Some(same);
+    let plain_name = plain(name);
+    if let Some(exact) = known_names.iter().find(|known| plain(known) == plain_name) {
+        return Some(exact);
     }
-    let far = |known: &str| {
+    let max_distance = |known: &str| {
         if known.len().min(name.len()) < SHORT_NAME { MAX_TYPO_DISTANCE / 2 } else { MAX_TYPO_DISTANCE }
     };
-    let near = known.iter().map(|known| (osa_distance(name, known), *known));
-    near.filter(|(distance, known)| *distance <= far(known)).min_by_key(|(distance, _)| *distance).map(|(_, it)| it)
+    let distances = known_names.iter().map(|known| (osa_distance(name, known), *known));
+    distances
+        .filter(|(distance, known)| *distance <= max_distance(known))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, it)| it)
 }
 
 /// Compares a value that was sent with the current one: numbers and times match in any notation, and members that
@@ -167,7 +171,7 @@ fn closest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 fn is_same(sent: &Value, current: &Value, rules: &BodyRules) -> bool {
     match (sent, current) {
         (Value::Number(sent), Value::Number(current)) => sent == current || sent.as_f64() == current.as_f64(),
-        (Value::String(sent), Value::String(current)) => sent == current || is_same_moment(sent, current),
+        (Value::String(sent), Value::String(current)) => sent == current || is_same_time(sent, current),
         (Value::Array(sent), Value::Array(current)) => {
             sent.len() == current.len() && sent.iter().zip(current).all(|(sent, current)| is_same(sent, current, rules))
         }
@@ -179,9 +183,9 @@ fn is_same(sent: &Value, current: &Value, rules: &BodyRules) -> bool {
     }
 }
 
-fn is_same_moment(sent: &str, current: &str) -> bool {
-    let moment = |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit()).then(|| Timestamp::parse_iso(text));
-    matches!((moment(sent).flatten(), moment(current).flatten()), (Some(sent), Some(current)) if sent == current)
+fn is_same_time(sent: &str, current: &str) -> bool {
+    let parsed = |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit()).then(|| Timestamp::parse_iso(text));
+    matches!((parsed(sent).flatten(), parsed(current).flatten()), (Some(sent), Some(current)) if sent == current)
 }
 
 #[cfg(test)]
@@ -207,19 +211,19 @@ mod tests {
         ["groupName", "keyword", "url", "monitors", "monitorIds", "name", "host", "paused"]
             .map(|name| body.text(field(name, "")))
             .iter()
-            .filter(|given| **given != parallax_core::patch::PatchField::Absent)
+            .filter(|field| **field != parallax_core::patch::PatchField::Absent)
             .count()
     }
 
-    fn changed(sent: Value) -> (usize, String, Vec<String>) {
+    fn read_destination_change(sent: Value) -> (usize, String, Vec<String>) {
         let current = json!({
             "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0,
             "createdAt": "2026-03-01T09:30:00.000Z", "since": "2026-03-01T09:30:00.000Z",
             "heartbeat": { "periodSeconds": 60, "lastPingAt": null }, "monitors": [{ "id": "a", "name": "A" }], "paused": true, "pausedBy": "plan",
         });
-        let ChangeBody { edit, errors: refused, warnings } =
+        let ChangeBody { edit, errors: field_errors, warnings } =
             read_change(&mut object(sent), Some(&current), &RULES, read);
-        (edit, refused.to_string(), warnings)
+        (edit, field_errors.to_string(), warnings)
     }
 
     #[test]
@@ -230,14 +234,18 @@ mod tests {
             "heartbeat": { "periodSeconds": 60, "lastPingAt": "2026-03-01T09:30:00.000Z" },
             "monitors": [{ "id": "a", "name": "A" }],
         });
-        assert_eq!(changed(echo.clone()), (1, String::new(), vec![]), "null may do something: it is read");
+        assert_eq!(
+            read_destination_change(echo.clone()),
+            (1, String::new(), vec![]),
+            "null may do something: it is read"
+        );
         let mut merged = object(echo);
         merged.insert("monitorIds".to_owned(), json!(["b"]));
-        assert_eq!(changed(Value::Object(merged)).0, 3, "both count where one is sent");
+        assert_eq!(read_destination_change(Value::Object(merged)).0, 3, "both count where one is sent");
     }
 
     #[test]
-    fn a_pause_is_an_echo_beside_its_reason_alone() {
+    fn a_pause_is_ignored_only_next_to_its_reason() {
         for (sent, read) in [
             (json!({ "paused": true, "pausedBy": "plan" }), 0),
             (json!({ "paused": true }), 1),
@@ -245,13 +253,13 @@ mod tests {
             (json!({ "paused": true, "pausedBy": null }), 1),
             (json!({ "paused": false, "pausedBy": "plan" }), 1),
         ] {
-            assert_eq!(changed(sent.clone()), (read, String::new(), vec![]), "{sent}");
+            assert_eq!(read_destination_change(sent.clone()), (read, String::new(), vec![]), "{sent}");
         }
     }
 
     #[test]
     fn fields_of_other_routes_are_refused_and_misnamed_fields_get_a_warning() {
-        for (sent, refused, warned) in [
+        for (sent, field_errors, warned) in [
             (json!({ "slug": "other" }), "slug can't be changed here", ""),
             (json!({ "slug": null }), "slug can't be changed here", ""),
             (json!({ "id": "mon_2" }), "id can't be changed: the service sets it", ""),
@@ -267,8 +275,8 @@ mod tests {
             (json!({ "ulrs": "B" }), "", ""),
             (json!({ "since": "2020", "unheard": 1, "u": 2, "x".repeat(5000): 3 }), "", ""),
         ] {
-            let (_, refusal, warnings) = changed(sent.clone());
-            assert_eq!((refusal.as_str(), warnings.join("; ").as_str()), (refused, warned), "{sent}");
+            let (_, refusal, warnings) = read_destination_change(sent.clone());
+            assert_eq!((refusal.as_str(), warnings.join("; ").as_str()), (field_errors, warned), "{sent}");
         }
     }
 

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mask_keeps_enough_to_tell_values_apart() {
+    fn a_mask_keeps_enough_to_distinguish_values() {
         assert_eq!(url("https://hooks.slack.com/services/T0/B0/secret?x=y"), "https://hooks.slack.com/***");
         assert_eq!(url("http://[2001:db8::1]:8080/secret"), "http://[2001:db8::1]:8080/***");
         assert_eq!(email("ann@example.com"), "a***@example.com");

@@ -38,7 +38,7 @@ fn idempotency_key(
 }
 
 /// Reads the body and the idempotency key of a request that changes a resource. An unreachable resource is reported
-/// before an error in the body. A repeated request is replayed even if the resource is gone by now.
+/// before an error in the body. A repeated request is replayed even if the resource was deleted since.
 async fn read_object(
     context: &HttpContext,
     call: &mut RoutedRequest<Caller>,
@@ -48,10 +48,10 @@ async fn read_object(
     let may_be_again =
         unreached == service::ServiceError::NotFound && call.headers.contains_key(service::idempotency::HEADER);
     if may_be_again
-        && let Ok((object, Some(ticket))) = call.json_object().await
-        && context.service.is_replay(&ticket)?
+        && let Ok((object, Some(idempotency_key))) = call.json_object().await
+        && context.service.is_replay(&idempotency_key)?
     {
-        return Ok((object, Some(ticket)));
+        return Ok((object, Some(idempotency_key)));
     }
     Err(unreached.into())
 }
@@ -92,11 +92,11 @@ impl<T: Serialize> Serialize for ResponseEnvelope<'_, T> {
 fn created_reply<T>(
     path: &str,
     name: &str,
-    made: RequestOutcome<T>,
+    outcome: RequestOutcome<T>,
     answer: impl FnOnce(&T) -> Vec<u8>,
 ) -> HttpResponse {
-    let is_again = matches!(made, RequestOutcome::Reread(_));
-    let (document, is_replay) = match made {
+    let is_again = matches!(outcome, RequestOutcome::Reread(_));
+    let (document, is_replay) = match outcome {
         RequestOutcome::Fresh(value) => (answer(&value), false),
         RequestOutcome::Replayed(answer) => (answer, true),
         RequestOutcome::Reread(value) => (answer(&value), true),
@@ -104,7 +104,7 @@ fn created_reply<T>(
     // The id is read from the document, so that a replay has the same location.
     let id = serde_json::from_slice::<Value>(&document)
         .ok()
-        .and_then(|whole| whole.get(name)?.get("id")?.as_str().map(str::to_owned));
+        .and_then(|response| response.get(name)?.get("id")?.as_str().map(str::to_owned));
     let reply = HttpResponse::json_bytes(StatusCode::CREATED, document);
     let reply = if is_replay { reply.replayed() } else { reply };
     let reply = if is_again { reply.replayed_current() } else { reply };
@@ -116,8 +116,8 @@ fn created_reply<T>(
 
 /// Replies to a write: with the fresh response, or a replay of the first one; for a long one, with the current
 /// resource.
-fn write_reply<T>(status: StatusCode, done: RequestOutcome<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> HttpResponse {
-    match done {
+fn write_reply<T>(status: StatusCode, outcome: RequestOutcome<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> HttpResponse {
+    match outcome {
         RequestOutcome::Fresh(value) => HttpResponse::json_bytes(status, answer(&value)),
         RequestOutcome::Replayed(answer) => HttpResponse::json_bytes(status, answer).replayed(),
         RequestOutcome::Reread(value) => HttpResponse::json_bytes(status, answer(&value)).replayed().replayed_current(),

@@ -17,8 +17,8 @@ pub(super) fn value<T>(
     rule: &str,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, ValidationErrors> {
-    let found = query.split('&').filter_map(|pair| pair.split_once('=')).rfind(|(key, _)| *key == name);
-    match found.map(|(_, value)| value) {
+    let name_and_value = query.split('&').filter_map(|pair| pair.split_once('=')).rfind(|(key, _)| *key == name);
+    match name_and_value.map(|(_, value)| value) {
         None => Ok(None),
         Some(value) => {
             let spaced = value.replace('+', " ");

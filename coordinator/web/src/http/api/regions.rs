@@ -33,12 +33,12 @@ pub(in crate::http) struct RegionDocument {
 /// `GET /api/v1/regions`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, _call: RoutedRequest<Caller>) -> HandlerResult {
     let mut regions: BTreeMap<Region, RegionDocument> = BTreeMap::new();
-    for stand in context.service.history.agents_in_service() {
-        let document = regions.entry(stand.region).or_default();
-        document.region = stand.region.name();
+    for agent in context.service.history.agents_in_service() {
+        let document = regions.entry(agent.region).or_default();
+        document.region = agent.region.name();
         document.places += 1;
-        document.networks.insert(stand.network);
-        document.addresses.extend(stand.address.map(|address| address.to_string()));
+        document.networks.insert(agent.network);
+        document.addresses.extend(agent.address.map(|address| address.to_string()));
     }
     let regions: Vec<_> = regions.into_values().collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("regions", &regions)))

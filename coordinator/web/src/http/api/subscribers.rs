@@ -31,11 +31,11 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
     let rule = "must be the nextCursor of the previous page";
     let after = query_params::value(&call.query, "cursor", rule, |id| id.parse().ok())?;
     let limit = query_params::limit(&call.query)?;
-    let part = context.service.subscribers.list(&call.caller, page, after, limit).await?;
+    let slice = context.service.subscribers.list(&call.caller, page, after, limit).await?;
     let writes = call.caller.key.access.can_write();
     let list = SubscriberList {
-        subscribers: part.subscribers.iter().map(|it| document(it, writes)).collect(),
-        next_cursor: part.next.map(|id| id.to_string()),
+        subscribers: slice.subscribers.iter().map(|it| document(it, writes)).collect(),
+        next_cursor: slice.next.map(|id| id.to_string()),
     };
     Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&list)))
 }
@@ -44,12 +44,12 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
     context.service.pages.get(&call.caller, page)?;
-    let (object, ticket) = call.json_object().await?;
+    let (object, idempotency_key) = call.json_object().await?;
     let (new, warnings) = body_check::read_new(&object, &RULES, |body| read(body));
     let ask = validate(&new)?;
     let answer =
         |subscriber: &Subscriber| enveloped_with_warnings("subscriber", &document(subscriber, true), &warnings);
-    let once = IdempotentRequest::new(ticket, &answer);
+    let once = IdempotentRequest::new(idempotency_key, &answer);
     let added = context.service.subscribers.add(&call.caller, page, &ask, &once).await.map_err(with_api_field_names)?;
     Ok(created_reply(&call.path, "subscriber", added, answer))
 }
@@ -58,8 +58,8 @@ pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedR
 pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, call.id::<SubscriberId>("subscriber")?);
     let nothing = |(): &()| Vec::new();
-    let ticket = idempotency_key(&call, || context.service.pages.get(&call.caller, page).map(drop))?;
-    let once = IdempotentRequest::new(ticket, &nothing);
+    let idempotency_key = idempotency_key(&call, || context.service.pages.get(&call.caller, page).map(drop))?;
+    let once = IdempotentRequest::new(idempotency_key, &nothing);
     let deleted = context.service.subscribers.delete(&call.caller, page, id, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, nothing))
 }
@@ -109,12 +109,12 @@ fn validate(new: &SubscriberFields) -> Result<SubscriptionRequest, ValidationErr
 /// Renames the fields of a validation error to their API names.
 fn with_api_field_names(error: ServiceError) -> ServiceError {
     let ServiceError::Invalid(faults) = error else { return error };
-    let mut ours = ValidationErrors::new();
+    let mut api_errors = ValidationErrors::new();
     for fault in faults.iter() {
         let field = if fault.field == "monitors" { "monitorIds" } else { &fault.field };
-        ours.add(field, fault.rule.clone());
+        api_errors.add(field, fault.rule.clone());
     }
-    ours.into()
+    api_errors.into()
 }
 
 /// A page of a list of subscribers.

@@ -11,7 +11,7 @@ fn of(name: &'static str) -> FieldSpec {
 }
 
 #[test]
-fn fields_are_left_out_null_good_or_wrong() {
+fn a_field_is_absent_null_valid_or_invalid() {
     let body = body(json!({ "n": null, "t": "x", "w": 443.0, "f": true, "d": 1.5, "o": { "asia": 5 } }));
     let mut body = &body;
     assert_eq!(body.text(of("missing")), PatchField::Absent);
@@ -30,7 +30,7 @@ fn fields_are_left_out_null_good_or_wrong() {
 }
 
 #[test]
-fn numbers_that_no_integer_holds_are_wrong() {
+fn numbers_out_of_range_of_integers_are_invalid() {
     let body = body(json!({ "u": u64::MAX, "e": 1e300, "s": "5" }));
     for name in ["u", "e", "s"] {
         assert!(matches!((&mut &body).integer(of(name)), PatchField::Invalid(_)), "{name}");

@@ -17,12 +17,12 @@ const HTML: &str = "text/html; charset=utf-8";
 
 /// `GET /api/v1/docs`: needs no key and is the same for everybody.
 pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
-    let document = context.reference_page.get_or_try_init(|| drawn(&context)).await?;
+    let document = context.reference_page.get_or_try_init(|| rendered(&context)).await?;
     Ok(reference(document, context.service.base_url(), &call.headers))
 }
 
 /// Renders the page once, on a blocking thread, because compression takes long.
-async fn drawn(context: &Arc<HttpContext>) -> parallax_service::ServiceResult<CompressedDocument> {
+async fn rendered(context: &Arc<HttpContext>) -> parallax_service::ServiceResult<CompressedDocument> {
     let context = Arc::clone(context);
     run_blocking(move || {
         let html = reference_content::reference(&context).html()?;

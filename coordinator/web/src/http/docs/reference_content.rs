@@ -64,9 +64,9 @@ fn groups<'a>(description: &'a Value, components: &Components<'a>) -> Vec<Refere
     let group = |tag: &'a Value| {
         let name = tag.get("name")?;
         let is_of = |operation: &Value| operation.pointer("/tags/0") == Some(name);
-        let of = all.iter().filter(|(.., operation)| is_of(operation));
+        let in_group = all.iter().filter(|(.., operation)| is_of(operation));
         let operations: Vec<ReferenceOperation> =
-            of.map(|(path, method, it)| operation(path, method, it, components)).collect();
+            in_group.map(|(path, method, it)| operation(path, method, it, components)).collect();
         let group = ReferenceGroup { name: text_of(tag, "name"), about: text_of(tag, "description"), operations };
         (!group.operations.is_empty()).then_some(group)
     };
@@ -77,10 +77,10 @@ fn operation<'a>(path: &str, method: &str, it: &'a Value, components: &Component
     let parameters = it.get("parameters").and_then(Value::as_array).into_iter().flatten();
     let answers = it.get("responses").and_then(Value::as_object);
     let is_good = |status: &str| status.starts_with('2');
-    let good = answers.and_then(|all| all.iter().find(|(status, _)| is_good(status)));
-    let schema = |of: &'a Value| of.pointer("/content/application~1json/schema");
+    let success = answers.and_then(|all| all.iter().find(|(status, _)| is_good(status)));
+    let schema = |parent: &'a Value| parent.pointer("/content/application~1json/schema");
     let body = it.get("requestBody").and_then(schema);
-    let answer = good.and_then(|(_, answer)| schema(answer));
+    let answer = success.and_then(|(_, answer)| schema(answer));
     let method = method.to_uppercase();
     ReferenceOperation {
         id: text_of(it, "operationId"),
@@ -90,8 +90,8 @@ fn operation<'a>(path: &str, method: &str, it: &'a Value, components: &Component
         writes: method != "GET",
         parameters: parameters.map(|parameter| self::parameter(parameter, components)).collect(),
         body: body.map(|body| components.rows(body)).unwrap_or_default(),
-        status: good.map(|(status, _)| status.clone()).unwrap_or_default(),
-        response: good.map(|(_, answer)| text_of(answer, "description")).unwrap_or_default(),
+        status: success.map(|(status, _)| status.clone()).unwrap_or_default(),
+        response: success.map(|(_, answer)| text_of(answer, "description")).unwrap_or_default(),
         fields: answer.map(|answer| components.rows(answer)).unwrap_or_default(),
         example: answer.and_then(|answer| example(answer, components)).map(pretty).unwrap_or_default(),
         errors: answers
@@ -107,19 +107,19 @@ fn operation<'a>(path: &str, method: &str, it: &'a Value, components: &Component
 
 /// Builds the row of a parameter, which may be a shared one.
 fn parameter<'a>(parameter: &'a Value, components: &Components<'a>) -> ReferenceRow {
-    let shared = parameter.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
-    let found = shared.and_then(|name| components.0.get("parameters")?.get(name)).unwrap_or(parameter);
-    let place = match found.get("in").and_then(Value::as_str) {
+    let shared_name = parameter.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
+    let resolved = shared_name.and_then(|name| components.0.get("parameters")?.get(name)).unwrap_or(parameter);
+    let location = match resolved.get("in").and_then(Value::as_str) {
         Some("path") => "path",
         Some("query") => "query",
         _ => "header",
     };
     ReferenceRow {
-        name: text_of(found, "name"),
-        location: place,
-        required: found.get("required") == Some(&Value::Bool(true)),
-        about: markdown::render_short(&text_of(found, "description")),
-        ..found.get("schema").map(|schema| components.row(schema)).unwrap_or_default()
+        name: text_of(resolved, "name"),
+        location,
+        required: resolved.get("required") == Some(&Value::Bool(true)),
+        about: markdown::render_short(&text_of(resolved, "description")),
+        ..resolved.get("schema").map(|schema| components.row(schema)).unwrap_or_default()
     }
 }
 
@@ -176,9 +176,9 @@ fn error_rows(components: &Components<'_>) -> Vec<ReferenceError> {
         .filter_map(|(status, name)| {
             let response = responses?.get(name)?;
             let content = response.pointer("/content/application~1json")?;
-            let one = content.get("example").into_iter();
+            let single_example = content.get("example").into_iter();
             let several = content.get("examples").and_then(Value::as_object).into_iter().flatten();
-            let all = one.chain(several.filter_map(|(_, example)| example.get("value")));
+            let all = single_example.chain(several.filter_map(|(_, example)| example.get("value")));
             let code = |example: &Value| Some(example.pointer("/error/code")?.as_str()?.to_owned());
             Some(ReferenceError {
                 status: status.to_owned(),
@@ -194,11 +194,14 @@ fn error_rows(components: &Components<'_>) -> Vec<ReferenceError> {
     refusals
 }
 
-fn tool(listed: &Value) -> ReferenceTool {
+fn tool(definition: &Value) -> ReferenceTool {
     ReferenceTool {
-        name: text_of(listed, "name"),
-        title: text_of(listed, "description").split_once('.').map(|(first, _)| first.to_owned()).unwrap_or_default(),
-        writes: listed.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(false)),
+        name: text_of(definition, "name"),
+        title: text_of(definition, "description")
+            .split_once('.')
+            .map(|(first, _)| first.to_owned())
+            .unwrap_or_default(),
+        writes: definition.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(false)),
     }
 }
 
@@ -215,14 +218,14 @@ fn text_of(value: &Value, name: &str) -> String {
 
 fn reference_words(reference: &Value) -> String {
     let name = reference.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
-    let mut words = String::new();
-    for letter in name.unwrap_or_default().chars() {
-        if letter.is_uppercase() && !words.is_empty() {
-            words.push(' ');
+    let mut spaced = String::new();
+    for character in name.unwrap_or_default().chars() {
+        if character.is_uppercase() && !spaced.is_empty() {
+            spaced.push(' ');
         }
-        words.extend(letter.to_lowercase());
+        spaced.extend(character.to_lowercase());
     }
-    words
+    spaced
 }
 
 fn pretty(value: &Value) -> String {

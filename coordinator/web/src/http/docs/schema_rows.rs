@@ -42,18 +42,18 @@ impl<'a> Components<'a> {
 
     /// Returns the description of the schema that a reference points to.
     fn referenced_description(&self, schema: &'a Value) -> Option<&'a str> {
-        let (_, found) = self.find(schema.get("$ref")?.as_str()?)?;
-        found.get("description")?.as_str()
+        let (_, referenced) = self.find(schema.get("$ref")?.as_str()?)?;
+        referenced.get("description")?.as_str()
     }
 
     /// Writes the type, the enum values and the link of a schema into the row.
     fn describe_type(&self, schema: &'a Value, row: &mut ReferenceRow) {
         let Value::Object(object) = schema else { return };
-        if let Some((name, found)) = object.get("$ref").and_then(Value::as_str).and_then(|it| self.find(it)) {
-            match found.get("enum").and_then(Value::as_array) {
-                Some(words) => {
+        if let Some((name, referenced)) = object.get("$ref").and_then(Value::as_str).and_then(|it| self.find(it)) {
+            match referenced.get("enum").and_then(Value::as_array) {
+                Some(text) => {
                     row.kind.push_str("string");
-                    row.allowed_values = enum_values(words);
+                    row.allowed_values = enum_values(text);
                 }
                 None => {
                     row.kind.push_str(name);
@@ -76,8 +76,8 @@ impl<'a> Components<'a> {
             Some(Value::String(kind)) => vec![kind.as_str()],
             _ => vec!["any"],
         };
-        if let Some(words) = object.get("enum").and_then(Value::as_array) {
-            row.allowed_values = enum_values(words);
+        if let Some(enum_list) = object.get("enum").and_then(Value::as_array) {
+            row.allowed_values = enum_values(enum_list);
         }
         for (at, kind) in kinds.into_iter().enumerate() {
             row.kind.push_str(if at > 0 { " or " } else { "" });
@@ -103,27 +103,27 @@ impl<'a> Components<'a> {
 }
 
 /// Returns the values of an enum without null and the empty value, which the type and description mention.
-fn enum_values(words: &[Value]) -> Vec<String> {
-    words.iter().filter_map(Value::as_str).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+fn enum_values(values: &[Value]) -> Vec<String> {
+    values.iter().filter_map(Value::as_str).filter(|value| !value.is_empty()).map(str::to_owned).collect()
 }
 
 /// Formats the bounds of a schema, and of its items.
 pub(super) fn bounds(schema: &Value) -> String {
     let number = |name: &str| schema.get(name).filter(|bound| bound.is_number()).map(ToString::to_string);
-    let range = |least: &str, most: &str, unit: &str| match (number(least), number(most)) {
-        (Some(least), Some(most)) => Some(format!("{least} to {most}{unit}")),
-        (None, Some(most)) => Some(format!("at most {most}{unit}")),
-        (Some(least), None) if least == "1" => Some(format!("at least 1{}", unit.trim_end_matches('s'))),
-        (Some(least), None) => Some(format!("at least {least}{unit}")),
+    let range = |min: &str, max: &str, unit: &str| match (number(min), number(max)) {
+        (Some(min), Some(max)) => Some(format!("{min} to {max}{unit}")),
+        (None, Some(max)) => Some(format!("at most {max}{unit}")),
+        (Some(min), None) if min == "1" => Some(format!("at least 1{}", unit.trim_end_matches('s'))),
+        (Some(min), None) => Some(format!("at least {min}{unit}")),
         (None, None) => None,
     };
-    let own = [
+    let bounds_texts = [
         range("minLength", "maxLength", " characters"),
         range("minimum", "maximum", ""),
         range("minItems", "maxItems", " items"),
         range("minProperties", "maxProperties", " names"),
     ];
-    let mut all: Vec<String> = own.into_iter().flatten().collect();
+    let mut all: Vec<String> = bounds_texts.into_iter().flatten().collect();
     let inner = schema.get("items").or_else(|| schema.get("additionalProperties")).map(bounds);
     all.extend(inner.filter(|inner| !inner.is_empty()).map(|inner| format!("each {inner}")));
     all.join("; ")
@@ -142,7 +142,7 @@ mod tests {
             "Page": { "type": "object", "properties": {} },
         } });
         let components = Components(&components);
-        for (schema, kind, link, words, bounds) in [
+        for (schema, kind, link, expected, bounds) in [
             (json!({ "type": ["string", "null"], "maxLength": 60 }), "string or null", "", 0, "at most 60 characters"),
             (json!({ "$ref": "#/x/Region" }), "string", "", 2, ""),
             (json!({ "anyOf": [{ "$ref": "#/x/Region" }, { "type": "null" }] }), "string or null", "", 2, ""),
@@ -173,7 +173,7 @@ mod tests {
             let row = components.row(&schema);
             assert_eq!(
                 (row.kind.as_str(), row.link.as_str(), row.allowed_values.len(), row.limits.as_str()),
-                (kind, link, words, bounds),
+                (kind, link, expected, bounds),
                 "{schema}"
             );
         }

@@ -19,7 +19,7 @@ fn quoted<'a>(text: &'a str, mark: &str) -> Vec<&'a str> {
 }
 
 #[tokio::test]
-async fn the_reference_needs_no_key_and_may_be_kept() {
+async fn the_reference_needs_no_key_and_may_be_cached() {
     let client = TestClient::new().await;
     let page = client.send("GET", PATH, &[], "").await;
     assert_eq!((page.status, page.headers["content-type"].to_str().unwrap()), (200, HTML));
@@ -34,8 +34,8 @@ async fn the_reference_needs_no_key_and_may_be_kept() {
     assert_eq!(packed.headers["content-encoding"], "br");
     assert!(packed.bytes.len() * 4 < page.bytes.len(), "{} of {}", packed.bytes.len(), page.bytes.len());
     let tag = page.headers["etag"].to_str().unwrap().to_owned();
-    let known = client.send("GET", PATH, &[("if-none-match", &tag)], "").await;
-    assert_eq!((known.status, known.bytes.len()), (304, 0));
+    let not_modified = client.send("GET", PATH, &[("if-none-match", &tag)], "").await;
+    assert_eq!((not_modified.status, not_modified.bytes.len()), (304, 0));
     assert_eq!(client.call(&client.read_key, "POST", PATH, Value::Null).await.status, 405);
     let described = client.send("GET", "/api/v1/openapi.json", &[], "").await.body;
     assert_eq!(described["externalDocs"]["url"], format!("https://status.example{PATH}"));
@@ -46,18 +46,18 @@ async fn the_reference_needs_no_key_and_may_be_kept() {
 }
 
 #[tokio::test]
-async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
+async fn the_reference_is_complete_and_every_link_has_a_target() {
     let client = TestClient::new().await;
     let page = client.send("GET", PATH, &[], "").await.text;
     let ids = quoted(&page, " id=\"");
-    let places: BTreeSet<&str> = ids.iter().copied().collect();
-    assert_eq!(places.len(), ids.len(), "ids are unique");
+    let targets: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(targets.len(), ids.len(), "ids are unique");
     for link in quoted(&page, "href=\"#") {
-        assert!(places.contains(link), "#{link} leads nowhere");
+        assert!(targets.contains(link), "#{link} leads nowhere");
     }
     let operations = openapi::operations();
     for operation in &operations {
-        assert!(places.contains(operation.id), "{}", operation.id);
+        assert!(targets.contains(operation.id), "{}", operation.id);
         for field in operation.body.iter().flat_map(|body| body.schema["properties"].as_object().unwrap().keys()) {
             assert!(page.contains(&format!("<code>{field}</code>")), "{} {field}", operation.id);
         }
@@ -77,9 +77,9 @@ async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
         "object-Monitor",
         "object-AlertRound",
     ] {
-        assert!(places.contains(part), "{part}");
+        assert!(targets.contains(part), "{part}");
     }
-    for words in [
+    for text in [
         "1 to 80 characters",
         "curl -X POST &quot;$API/pages/$PAGE/monitors&quot;",
         "plan_limit",
@@ -89,7 +89,7 @@ async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
         "went-slow",
         "Deprecation: @1789344000",
     ] {
-        assert!(page.replace("&#34;", "&quot;").contains(words), "{words}");
+        assert!(page.replace("&#34;", "&quot;").contains(text), "{text}");
     }
     let limits = client.world.service.accounts.limits();
     for monitors in limits.monitors {

@@ -25,11 +25,11 @@ pub(super) struct PingQuery {
 pub(super) fn path(address: &str) -> Option<(&str, Option<PingKind>)> {
     let mut parts = address.split('/').filter(|part| !part.is_empty());
     let token = parts.next()?;
-    let beat = match parts.next() {
+    let kind = match parts.next() {
         Some(signal) => Some(parse_signal(signal)?),
         None => None,
     };
-    parts.next().is_none().then_some((token, beat))
+    parts.next().is_none().then_some((token, kind))
 }
 
 /// Reads a ping's query. Unknown parameters and invalid durations are ignored.
@@ -62,7 +62,7 @@ pub(super) fn combine_reports(
         (Some(path), Some((field, query))) if !is_same_report(path, query) => {
             Err(ValidationErrors::single(field, "must not contradict the address, which ends in another signal"))
         }
-        (Some(beat), _) | (None, Some((_, beat))) => Ok(beat),
+        (Some(kind), _) | (None, Some((_, kind))) => Ok(kind),
         (None, None) => Ok(PingKind::Succeeded),
     }
 }
@@ -110,16 +110,16 @@ fn lower(value: &str) -> Cow<'_, str> {
 fn set_report(
     read: &mut PingQuery,
     field: &'static str,
-    beat: Result<PingKind, &'static str>,
+    kind: Result<PingKind, &'static str>,
 ) -> Result<(), ValidationErrors> {
-    let beat = beat.map_err(|rule| ValidationErrors::single(field, rule))?;
+    let kind = kind.map_err(|rule| ValidationErrors::single(field, rule))?;
     match read.report {
-        Some((_, before)) if !is_same_report(before, beat) => {
+        Some((_, before)) if !is_same_report(before, kind) => {
             Err(ValidationErrors::single(field, "must not contradict an earlier parameter of the query"))
         }
         Some(_) => Ok(()),
         None => {
-            read.report = Some((field, beat));
+            read.report = Some((field, kind));
             Ok(())
         }
     }
@@ -161,7 +161,7 @@ mod tests {
     const FAILED: Option<PingKind> = Some(PingKind::Failed(None));
 
     #[test]
-    fn the_last_part_of_the_path_is_a_word_or_an_exit_code() {
+    fn the_last_segment_is_a_report_or_an_exit_code() {
         for (address, expected) in [
             ("t", None),
             ("t/start", Some(PingKind::Started)),
@@ -188,13 +188,13 @@ mod tests {
         let named = "create=1&rid=0123abcd-0000-4000-8000-0000000000ff";
         assert_eq!(run(named), Ok(Some(0x0123_abcd_0000_4000_8000_0000_0000_00ff)));
         assert_eq!((run(""), run("create=1")), (Ok(None), Ok(None)));
-        for wrong in ["rid=", "rid=7", "rid=0123abcd-0000-4000-8000-0000000000fg", "rid=é"] {
-            assert_eq!(run(wrong).unwrap_err().to_string(), "rid must be a UUID", "{wrong}");
+        for invalid in ["rid=", "rid=7", "rid=0123abcd-0000-4000-8000-0000000000fg", "rid=é"] {
+            assert_eq!(run(invalid).unwrap_err().to_string(), "rid must be a UUID", "{invalid}");
         }
     }
 
     #[test]
-    fn a_push_says_what_happened() {
+    fn the_query_of_a_push_has_its_report() {
         for (text, expected) in [
             ("", None),
             ("token=x&verbose", None),
@@ -210,13 +210,13 @@ mod tests {
             ("state=run", Some(PingKind::Started)),
             ("status=down&state=fail", FAILED),
         ] {
-            assert_eq!(query(text).unwrap().report.map(|(_, beat)| beat), expected, "{text}");
+            assert_eq!(query(text).unwrap().report.map(|(_, kind)| kind), expected, "{text}");
         }
     }
 
     #[test]
-    fn a_word_that_is_not_known_is_no_success() {
-        for (text, words) in [
+    fn an_unknown_report_is_no_success() {
+        for (text, rule) in [
             ("status=", "status must be up, 1 or ok, or down, 0 or fail"),
             ("status=warn", "status must be up, 1 or ok, or down, 0 or fail"),
             ("status=complete", "status must be up, 1 or ok, or down, 0 or fail"),
@@ -225,12 +225,12 @@ mod tests {
             ("status=up&status=down", "status must not contradict an earlier parameter of the query"),
             ("status=down&state=complete", "state must not contradict an earlier parameter of the query"),
         ] {
-            assert_eq!(query(text).unwrap_err().to_string(), words, "{text}");
+            assert_eq!(query(text).unwrap_err().to_string(), rule, "{text}");
         }
     }
 
     #[test]
-    fn path_and_query_say_one_thing() {
+    fn path_and_query_must_not_contradict() {
         let of = |address: &str, text: &str| {
             combine_reports(path(address).unwrap().1, query(text).unwrap().report).map_err(|fault| fault.to_string())
         };
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_brings_a_text_and_a_length() {
+    fn a_push_has_a_message_and_a_duration() {
         let read = query("status=down&msg=disk+is%20full%21&ping=1250.6").unwrap();
         assert_eq!((read.message.as_str(), read.run_ms), ("disk is full!", Some(1251)));
         for none in ["ping=", "ping=-1", "ping=NaN", "ping=inf", "ping=soon"] {

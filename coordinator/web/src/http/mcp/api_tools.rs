@@ -71,12 +71,12 @@ impl McpTools {
 
     /// Tool definitions for a key: those that read, and those that write if it has write access.
     pub(in crate::http) fn tool_list(&self, writes: bool) -> Vec<&Value> {
-        let may = |tool: &&Tool| writes || !tool.operation.writes();
-        let mut listed: Vec<&Value> = self.tools.values().filter(may).map(|tool| &tool.definition).collect();
+        let is_allowed = |tool: &&Tool| writes || !tool.operation.writes();
+        let mut tools: Vec<&Value> = self.tools.values().filter(is_allowed).map(|tool| &tool.definition).collect();
         let name = |tool: &Value| tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        listed.push(&self.time);
-        listed.sort_by_key(|tool| name(tool));
-        listed
+        tools.push(&self.time);
+        tools.sort_by_key(|tool| name(tool));
+        tools
     }
 
     /// Returns whether a tool changes something; `None` if it does not exist.
@@ -98,7 +98,7 @@ impl McpTools {
         let Some(Tool { operation, fields, clearable, brief, .. }) = self.find(name) else {
             return Err(format!("there is no tool {name}"));
         };
-        let wanted = match brief {
+        let filter = match brief {
             Some(has_status) => ResponseFilter::from_arguments(&mut arguments, *has_status)?,
             None => ResponseFilter::default(),
         };
@@ -106,15 +106,15 @@ impl McpTools {
             clear(&mut arguments, clearable)?;
         }
         let mut path = String::from(API_PREFIX);
-        for part in operation.path.split('/').skip(1) {
+        for segment in operation.path.split('/').skip(1) {
             path.push('/');
-            match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
-                None => path.push_str(part),
-                Some(part) => match take_argument(&mut arguments, part) {
+            match segment.strip_prefix('{').and_then(|segment| segment.strip_suffix('}')) {
+                None => path.push_str(segment),
+                Some(segment) => match take_argument(&mut arguments, segment) {
                     Some(Value::String(id)) if !id.is_empty() => {
                         path.extend(utf8_percent_encode(&id, UNESCAPED));
                     }
-                    _ => return Err(format!("{part} is required and must be a string")),
+                    _ => return Err(format!("{segment} is required and must be a string")),
                 },
             }
         }
@@ -137,7 +137,7 @@ impl McpTools {
         }
         let body = operation.body.is_some();
         let body = body.then(|| serde_json::to_vec(&Value::Object(arguments)).unwrap_or_default());
-        Ok(ToolRequest { method: operation.method.clone(), path, query: query.join("&"), body, filter: wanted })
+        Ok(ToolRequest { method: operation.method.clone(), path, query: query.join("&"), body, filter })
     }
 
     fn find(&self, name: &str) -> Option<&Tool> {
@@ -149,9 +149,12 @@ impl Tool {
     fn new(operation: ApiOperation) -> Self {
         let mut properties = Map::new();
         let mut required: Vec<Value> = Vec::new();
-        for part in operation.path_parameters() {
-            properties.insert(part.to_owned(), json!({ "type": "string", "description": parameter_description(part) }));
-            required.push(json!(part));
+        for path_name in operation.path_parameters() {
+            properties.insert(
+                path_name.to_owned(),
+                json!({ "type": "string", "description": parameter_description(path_name) }),
+            );
+            required.push(json!(path_name));
         }
         for parameter in &operation.query {
             let mut schema = schema::compact(&parameter.schema);
@@ -164,8 +167,8 @@ impl Tool {
                 fields.extend(described.keys().cloned());
                 // An immutable field is not listed as an argument of updates, although the API accepts it unchanged.
                 let is_fixed = |name: &str| operation.method == Method::PATCH && name == "type";
-                let taken = described.iter().filter(|(name, _)| !is_fixed(name));
-                properties.extend(taken.map(|(name, field)| (name.clone(), schema::compact(field))));
+                let arguments = described.iter().filter(|(name, _)| !is_fixed(name));
+                properties.extend(arguments.map(|(name, field)| (name.clone(), schema::compact(field))));
                 if operation.method == Method::PATCH {
                     clearable = schema::clearable_fields(described);
                 }
@@ -186,26 +189,26 @@ impl Tool {
         if !required.is_empty() {
             input["required"] = json!(required);
         }
-        let listed = json!({
+        let definition = json!({
             "name": to_snake_case(operation.id),
             "description": description(&operation, &fields),
             "inputSchema": input,
             "annotations": annotations(&operation),
         });
-        Self { operation, definition: listed, fields, clearable, brief }
+        Self { operation, definition, fields, clearable, brief }
     }
 }
 
 /// Builds the description of a tool.
 fn description(operation: &ApiOperation, fields: &[String]) -> String {
     let about = operation.tool_description.unwrap_or(operation.about);
-    let mut words = format!("{}.", operation.summary);
-    let tells = operation.notifies && fields.iter().any(|field| field == "notify");
-    for more in [about, if tells { NOTIFIES } else { "" }].into_iter().filter(|more| !more.is_empty()) {
-        words.push(' ');
-        words.push_str(more);
+    let mut text = format!("{}.", operation.summary);
+    let notifies = operation.notifies && fields.iter().any(|field| field == "notify");
+    for sentence in [about, if notifies { NOTIFIES } else { "" }].into_iter().filter(|sentence| !sentence.is_empty()) {
+        text.push(' ');
+        text.push_str(sentence);
     }
-    words
+    text
 }
 
 /// Builds the hints for clients (MCP, `ToolAnnotations`). Tools that overwrite or delete are destructive. The open
@@ -231,12 +234,12 @@ fn clear(arguments: &mut Map<String, Value>, clearable: &[String]) -> Result<(),
         Some(_) => return Err("clear must be a list of field names".to_owned()),
     };
     for name in names {
-        let known = name.as_str().and_then(|name| clearable.iter().find(|known| *known == name));
-        let Some(known) = known else {
+        let property = name.as_str().and_then(|name| clearable.iter().find(|property| *property == name));
+        let Some(property) = property else {
             return Err(format!("clear must be names from {}", clearable.join(", ")));
         };
-        if arguments.insert(known.clone(), Value::Null).is_some_and(|value| !value.is_null()) {
-            return Err(format!("{known} must not be both set and cleared"));
+        if arguments.insert(property.clone(), Value::Null).is_some_and(|value| !value.is_null()) {
+            return Err(format!("{property} must not be both set and cleared"));
         }
     }
     Ok(())
@@ -252,11 +255,11 @@ fn take_argument(arguments: &mut Map<String, Value>, name: &str) -> Option<Value
 /// Converts `listMonitors` to `list_monitors`.
 fn to_snake_case(id: &str) -> String {
     let mut name = String::with_capacity(id.len() + 4);
-    for letter in id.chars() {
-        if letter.is_ascii_uppercase() {
+    for character in id.chars() {
+        if character.is_ascii_uppercase() {
             name.push('_');
         }
-        name.push(letter.to_ascii_lowercase());
+        name.push(character.to_ascii_lowercase());
     }
     name
 }

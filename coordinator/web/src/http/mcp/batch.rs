@@ -25,7 +25,7 @@ pub(super) struct McpPost<'a, H> {
     /// Bytes of the responses so far.
     bytes: AtomicUsize,
     /// True once a tool was called that may change something.
-    wrote: AtomicBool,
+    has_written: AtomicBool,
 }
 
 /// Size of the responses of a batch after which no further call is started, in bytes.
@@ -33,21 +33,28 @@ const MAX_BYTES: usize = 1 << 20;
 
 impl<'a, H: ToolServer> McpPost<'a, H> {
     /// Creates the state of a POST with a time limit.
-    pub(super) fn new(server: &'a H, headers: &'a HeaderMap, is_batch: bool, patience: Duration) -> Self {
-        let until = Instant::now() + patience;
-        Self { server, headers, is_batch, deadline: until, bytes: AtomicUsize::new(0), wrote: AtomicBool::new(false) }
+    pub(super) fn new(server: &'a H, headers: &'a HeaderMap, is_batch: bool, deadline: Duration) -> Self {
+        let until = Instant::now() + deadline;
+        Self {
+            server,
+            headers,
+            is_batch,
+            deadline: until,
+            bytes: AtomicUsize::new(0),
+            has_written: AtomicBool::new(false),
+        }
     }
 
     /// Returns true if a tool was called that may change something.
-    pub(super) fn wrote(&self) -> bool {
-        self.wrote.load(Ordering::Relaxed)
+    pub(super) fn has_written(&self) -> bool {
+        self.has_written.load(Ordering::Relaxed)
     }
 
     /// Processes the messages and returns the responses in the same order; notifications have none. Messages run one
     /// after the other, except for calls that wait for another party, such as agents: they start in order and then run
     /// concurrently.
     pub(super) async fn responses(&self, members: Vec<Value>) -> Vec<(StatusCode, Value)> {
-        let mut answers = Vec::with_capacity(members.len());
+        let mut responses = Vec::with_capacity(members.len());
         let mut waiting = FuturesUnordered::new();
         for (at, member) in members.into_iter().enumerate() {
             let waits = self.is_slow(&member);
@@ -61,17 +68,17 @@ impl<'a, H: ToolServer> McpPost<'a, H> {
                 tokio::select! {
                     biased;
                     // Polled first, so that earlier calls have started.
-                    Some(answer) = waiting.next() => answers.push(answer),
+                    Some(answer) = waiting.next() => responses.push(answer),
                     answer = &mut answer => {
-                        answers.push(answer);
+                        responses.push(answer);
                         break;
                     }
                 }
             }
         }
-        answers.extend(waiting.collect::<Vec<_>>().await);
-        answers.sort_unstable_by_key(|(at, _)| *at);
-        answers.into_iter().filter_map(|(_, answer)| answer).collect()
+        responses.extend(waiting.collect::<Vec<_>>().await);
+        responses.sort_unstable_by_key(|(at, _)| *at);
+        responses.into_iter().filter_map(|(_, answer)| answer).collect()
     }
 
     /// Processes one message. Returns the response and its HTTP status if it is the only one.
@@ -83,10 +90,10 @@ impl<'a, H: ToolServer> McpPost<'a, H> {
                 Err(fault) => Err((Value::Null, fault)),
             },
             Ok(RpcMessage::Request { id, method, params }) => {
-                let done = self.handle_request(&method, params).await;
-                done.map(|done| json_rpc::result_response(&id, done)).map_err(|fault| (id, fault))
+                let result = self.handle_request(&method, params).await;
+                result.map(|result| json_rpc::result_response(&id, result)).map_err(|fault| (id, fault))
             }
-            Err(refused) => Err(refused),
+            Err(response) => Err(response),
         };
         Some(match outcome {
             Ok(answer) => (StatusCode::OK, answer),
@@ -101,11 +108,11 @@ impl<'a, H: ToolServer> McpPost<'a, H> {
             return Some(ToolOutcome::Failed("internal: not started, since the time limit was reached".to_owned()));
         }
         if self.bytes.load(Ordering::Relaxed) >= MAX_BYTES {
-            let words = "not started, since the earlier results of this batch are too long; call it separately";
-            return Some(ToolOutcome::Failed(words.to_owned()));
+            let message = "not started, since the earlier results of this batch are too long; call it separately";
+            return Some(ToolOutcome::Failed(message.to_owned()));
         }
         if self.server.writes(&name) {
-            self.wrote.store(true, Ordering::Relaxed);
+            self.has_written.store(true, Ordering::Relaxed);
         }
         match timeout_at(self.deadline, self.server.call(name, arguments)).await {
             Ok(called) => called,
@@ -146,12 +153,12 @@ mod tests {
     /// Tools whose slow calls end once the expected number of them has started.
     struct Slow {
         done: Mutex<Vec<String>>,
-        begun: Barrier,
+        started: Barrier,
     }
 
     impl Slow {
         fn waiting_for(calls: usize) -> Self {
-            Self { done: Mutex::default(), begun: Barrier::new(calls) }
+            Self { done: Mutex::default(), started: Barrier::new(calls) }
         }
     }
 
@@ -181,12 +188,12 @@ mod tests {
                 let number = arguments.get("number").cloned().unwrap_or_default();
                 match name.as_str() {
                     "look" => {
-                        self.begun.wait().await;
+                        self.started.wait().await;
                     }
                     "write" => tokio::task::yield_now().await,
                     "last" => {
                         self.done.lock().unwrap().push(format!("{name} {number}"));
-                        self.begun.wait().await;
+                        self.started.wait().await;
                         return Some(ToolOutcome::Done(number));
                     }
                     "stall" => std::future::pending().await,
@@ -202,7 +209,7 @@ mod tests {
         }
     }
 
-    async fn sent(server: &Slow, patience: Duration, names: &[&str]) -> Vec<Value> {
+    async fn send_batch(server: &Slow, deadline: Duration, names: &[&str]) -> Vec<Value> {
         let headers = HeaderMap::new();
         let members = names.iter().enumerate().map(|(number, name)| {
             json!({
@@ -210,39 +217,39 @@ mod tests {
                 "params": { "name": name, "arguments": { "number": number } },
             })
         });
-        let answers = McpPost::new(server, &headers, true, patience).responses(members.collect()).await;
-        let ids: Vec<_> = answers.iter().map(|(_, answer)| answer["id"].clone()).collect();
+        let responses = McpPost::new(server, &headers, true, deadline).responses(members.collect()).await;
+        let ids: Vec<_> = responses.iter().map(|(_, answer)| answer["id"].clone()).collect();
         assert_eq!(ids, (0..names.len()).map(Value::from).collect::<Vec<_>>(), "in the order of the messages");
-        assert!(answers.iter().all(|(status, _)| !status.is_server_error()), "{answers:?}");
-        answers.into_iter().map(|(_, answer)| answer).collect()
+        assert!(responses.iter().all(|(status, _)| !status.is_server_error()), "{responses:?}");
+        responses.into_iter().map(|(_, answer)| answer).collect()
     }
 
     #[tokio::test]
-    async fn twenty_looks_are_under_way_at_once() {
-        let answers = sent(&Slow::waiting_for(20), PATIENCE, &["look"; 20]).await;
-        for (number, answer) in answers.iter().enumerate() {
+    async fn twenty_slow_calls_run_concurrently() {
+        let responses = send_batch(&Slow::waiting_for(20), PATIENCE, &["look"; 20]).await;
+        for (number, answer) in responses.iter().enumerate() {
             assert_eq!(answer["result"]["structuredContent"], number, "{answer}");
         }
     }
 
     #[tokio::test]
-    async fn writes_keep_their_order_and_wait_for_no_look() {
+    async fn writes_keep_their_order_and_do_not_wait_for_slow_calls() {
         // No slow call ends before the last write has started.
         let server = Slow::waiting_for(3);
-        let answers = sent(&server, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;
+        let responses = send_batch(&server, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;
         let done = server.done.lock().unwrap().clone();
         assert_eq!(done[..3], ["write 0", "write 2", "last 5"], "{done:?}");
         assert_eq!(done.len(), 5);
-        assert_eq!(answers[3]["error"]["code"], json_rpc::INVALID_PARAMS);
+        assert_eq!(responses[3]["error"]["code"], json_rpc::INVALID_PARAMS);
     }
 
     #[tokio::test]
     async fn each_call_that_times_out_is_reported_on_its_own() {
         let server = Slow::waiting_for(2);
-        let answers = sent(&server, Duration::from_millis(50), &["write", "look", "stall"]).await;
-        let is_error: Vec<_> = answers.iter().map(|answer| answer["result"]["isError"].clone()).collect();
-        assert_eq!(is_error, [false, true, true], "{answers:?}");
-        for answer in &answers[1..] {
+        let responses = send_batch(&server, Duration::from_millis(50), &["write", "look", "stall"]).await;
+        let is_error: Vec<_> = responses.iter().map(|answer| answer["result"]["isError"].clone()).collect();
+        assert_eq!(is_error, [false, true, true], "{responses:?}");
+        for answer in &responses[1..] {
             let text = &answer["result"]["content"][0]["text"];
             assert_eq!(text, "internal: timed out, and may still complete");
         }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_for_clients_that_take_no_json() {
+    fn events_are_for_clients_that_do_not_accept_json() {
         for (accept, expected) in [
             ("text/event-stream", true),
             ("text/event-stream, text/html", true),

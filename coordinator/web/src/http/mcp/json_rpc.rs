@@ -80,27 +80,27 @@ pub(super) fn parse_message(value: Value) -> Result<RpcMessage, (Value, RpcError
         return Err((Value::Null, RpcError::new(INVALID_REQUEST, "a message must be an object")));
     };
     let id = object.remove("id");
-    let known = id.clone().filter(is_id).unwrap_or(Value::Null);
-    let refused = |words: &str| Err((known.clone(), RpcError::new(INVALID_REQUEST, words)));
+    let id_or_null = id.clone().filter(is_id).unwrap_or(Value::Null);
+    let invalid = |message: &str| Err((id_or_null.clone(), RpcError::new(INVALID_REQUEST, message)));
     if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return refused("jsonrpc must be \"2.0\"");
+        return invalid("jsonrpc must be \"2.0\"");
     }
     let Some(method) = object.remove("method") else {
         let is_answer = id.is_some() && (object.contains_key("result") || object.contains_key("error"));
-        return if is_answer { Ok(RpcMessage::NoResponse) } else { refused("method is required") };
+        return if is_answer { Ok(RpcMessage::NoResponse) } else { invalid("method is required") };
     };
-    let Value::String(method) = method else { return refused("method must be a string") };
+    let Value::String(method) = method else { return invalid("method must be a string") };
     let params = match object.remove("params") {
         None => Map::new(),
         Some(Value::Object(params)) => params,
         Some(_) => {
-            return Err((known, RpcError::new(INVALID_PARAMS, "params must be an object")));
+            return Err((id_or_null, RpcError::new(INVALID_PARAMS, "params must be an object")));
         }
     };
     match id {
         None => Ok(RpcMessage::NoResponse),
         Some(id) if is_id(&id) => Ok(RpcMessage::Request { id, method, params }),
-        Some(_) => refused("id must be a string or a whole number"),
+        Some(_) => invalid("id must be a string or a whole number"),
     }
 }
 
@@ -117,17 +117,17 @@ mod tests {
         let request = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping", "params": { "a": 1 } });
         let Ok(RpcMessage::Request { id, method, params }) = parse_message(request) else { panic!() };
         assert_eq!((id, method.as_str(), params.len()), (json!(7), "ping", 1));
-        for silent in [
+        for notification in [
             json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
             json!({ "jsonrpc": "2.0", "id": 1, "result": {} }),
             json!({ "jsonrpc": "2.0", "id": "a", "error": { "code": 1, "message": "" } }),
         ] {
-            assert_eq!(parse_message(silent), Ok(RpcMessage::NoResponse));
+            assert_eq!(parse_message(notification), Ok(RpcMessage::NoResponse));
         }
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_the_id_it_had() {
+    fn an_invalid_message_is_refused_with_its_id() {
         for (value, id, code) in [
             (json!(1), Value::Null, INVALID_REQUEST),
             (json!({ "id": 5, "method": "ping" }), json!(5), INVALID_REQUEST),
@@ -138,8 +138,8 @@ mod tests {
             (json!({ "jsonrpc": "2.0", "id": 1.5, "method": "ping" }), Value::Null, INVALID_REQUEST),
             (json!({ "jsonrpc": "2.0", "id": 5, "method": "ping", "params": [] }), json!(5), INVALID_PARAMS),
         ] {
-            let (found, fault) = parse_message(value.clone()).unwrap_err();
-            assert_eq!((found, fault.code), (id, code), "{value}");
+            let (response_id, fault) = parse_message(value.clone()).unwrap_err();
+            assert_eq!((response_id, fault.code), (id, code), "{value}");
         }
     }
 }

@@ -43,15 +43,15 @@ impl KeyToolServer {
         let ToolRequest { method, path, query, body, .. } = request;
         let body = json_body::from_bytes(body.unwrap_or_default());
         let caller = self.caller.clone();
-        let answered = match self.table.find(&method, &path) {
+        let response = match self.table.find(&method, &path) {
             Ok((route, params)) => {
                 let no_store = NoStoreFlag::default();
                 let call = RoutedRequest { caller, method, path, query, peer: None, params, headers, body, no_store };
                 run_authenticated(&self.context, route, call).await
             }
-            Err(refused) => Err(refused),
+            Err(error) => Err(error),
         };
-        let reply = answered.unwrap_or_else(ApiError::into_response);
+        let reply = response.unwrap_or_else(ApiError::into_response);
         let document = serde_json::from_slice::<Value>(reply.body()).unwrap_or_else(|_| json!({ "done": true }));
         if reply.status().is_success() {
             ToolOutcome::Done(document)
@@ -81,7 +81,7 @@ impl KeyToolServer {
         let zone = zone.and_then(|zone| time_tool::take_timezone(&mut arguments, zone));
         match zone {
             Ok(zone) => ToolOutcome::Done(time_tool::current_time(service.now(), zone)),
-            Err(words) => ToolOutcome::Failed(words),
+            Err(message) => ToolOutcome::Failed(message),
         }
     }
 }
@@ -125,15 +125,15 @@ impl ToolServer for KeyToolServer {
             let page = page.and_then(|id| id.parse().ok());
             let request = match tools.request_for(&name, arguments) {
                 Ok(request) => request,
-                Err(words) => return Some(ToolOutcome::Failed(words)),
+                Err(message) => return Some(ToolOutcome::Failed(message)),
             };
-            let wanted = request.filter.clone();
+            let filter = request.filter.clone();
             Some(match self.send_request(request).await {
                 ToolOutcome::Done(mut document) => {
                     if let Some(page) = page {
                         self.add_reasons(page, &mut document).await;
                     }
-                    ToolOutcome::Done(wanted.apply(document))
+                    ToolOutcome::Done(filter.apply(document))
                 }
                 not => not,
             })
@@ -149,8 +149,8 @@ impl ToolServer for KeyToolServer {
 fn add_reasons(document: &mut Value, reasons: impl Iterator<Item = (MonitorId, String)>) {
     let reasons: BTreeMap<MonitorId, String> = reasons.collect();
     for name in ["monitors", legacy::OLD_MONITORS] {
-        let listed = document.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten();
-        for monitor in listed {
+        let monitors = document.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten();
+        for monitor in monitors {
             let id = monitor.get("id").and_then(Value::as_str).and_then(|id| id.parse::<MonitorId>().ok());
             monitor["downReason"] = id.and_then(|id| reasons.get(&id)).cloned().into();
         }
@@ -159,8 +159,8 @@ fn add_reasons(document: &mut Value, reasons: impl Iterator<Item = (MonitorId, S
 
 /// Formats an API error as text.
 fn error_text(document: &Value) -> String {
-    let part = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
-    format!("{}: {}", part("/error/code"), part("/error/message"))
+    let text_at = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
+    format!("{}: {}", text_at("/error/code"), text_at("/error/message"))
 }
 
 #[cfg(test)]
@@ -168,10 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_is_worked_out_once_for_both_lists() {
+    fn each_reason_is_computed_once_for_both_lists() {
         let ids = [1, 2, 3].map(MonitorId::from_u128);
-        let listed = ids.map(|id| json!({ "id": id.to_string() }));
-        let mut document = json!({ "monitors": listed, legacy::OLD_MONITORS: listed });
+        let monitors = ids.map(|id| json!({ "id": id.to_string() }));
+        let mut document = json!({ "monitors": monitors, legacy::OLD_MONITORS: monitors });
         let mut read = 0;
         let reasons = ids.iter().skip(1).inspect(|_| read += 1);
         add_reasons(&mut document, reasons.map(|id| (*id, format!("down: {id}"))));

@@ -101,7 +101,7 @@ pub(super) async fn post(
 async fn handle_post(
     context: &HttpContext,
     server: &impl ToolServer,
-    patience: Duration,
+    deadline: Duration,
     (headers, body): (&HeaderMap, &mut RequestBody),
 ) -> HttpResponse {
     let mut allowance = match server.admit(1) {
@@ -109,30 +109,31 @@ async fn handle_post(
         Err(allowance) => return rate_limited(&allowance),
     };
     let (members, is_batch) = match parse_messages(context, server, headers, body).await {
-        Ok(sent) => sent,
+        Ok(messages) => messages,
         Err(fault) => return error_response(&Value::Null, &fault).with_allowance(&allowance),
     };
-    if let Some(more) = u32::try_from(members.len()).ok().and_then(|all| all.checked_sub(1)).filter(|more| *more > 0) {
-        allowance = match server.admit(more) {
+    if let Some(extra) = u32::try_from(members.len()).ok().and_then(|all| all.checked_sub(1)).filter(|extra| *extra > 0)
+    {
+        allowance = match server.admit(extra) {
             Ok(allowance) => allowance,
             Err(allowance) => return rate_limited(&allowance),
         };
     }
-    let post = McpPost::new(server, headers, is_batch, patience);
-    let mut answers = post.responses(members).await;
-    let is_well = answers.iter().all(|(status, _)| is_batch || status.is_success());
-    let reply = if answers.is_empty() {
+    let post = McpPost::new(server, headers, is_batch, deadline);
+    let mut responses = post.responses(members).await;
+    let is_well = responses.iter().all(|(status, _)| is_batch || status.is_success());
+    let reply = if responses.is_empty() {
         HttpResponse::empty(StatusCode::ACCEPTED)
     } else if is_well && event_stream::accepts_only_events(headers) {
-        event_stream::event_response(answers.iter().map(|(_, answer)| answer))
+        event_stream::event_response(responses.iter().map(|(_, answer)| answer))
     } else if is_batch {
-        let answers: Vec<Value> = answers.into_iter().map(|(_, answer)| answer).collect();
-        HttpResponse::json(StatusCode::OK, &answers)
+        let responses: Vec<Value> = responses.into_iter().map(|(_, answer)| answer).collect();
+        HttpResponse::json(StatusCode::OK, &responses)
     } else {
-        let (status, answer) = answers.swap_remove(0);
+        let (status, answer) = responses.swap_remove(0);
         HttpResponse::json(status, &answer)
     };
-    reply.with_wrote(post.wrote()).with_allowance(&allowance)
+    reply.with_has_written(post.has_written()).with_allowance(&allowance)
 }
 
 /// Parses a POST into its messages, and returns whether they are a batch.
@@ -143,7 +144,7 @@ async fn parse_messages(
     body: &mut RequestBody,
 ) -> Result<(Vec<Value>, bool), RpcError> {
     origin::check_origin(headers, context.service.base_url(), &server.own_addresses(), server.allows_any_origin())
-        .map_err(|words| RpcError::new(json_rpc::INVALID_REQUEST, words).with_status(StatusCode::FORBIDDEN))?;
+        .map_err(|message| RpcError::new(json_rpc::INVALID_REQUEST, message).with_status(StatusCode::FORBIDDEN))?;
     let unread = |faults: ValidationErrors| RpcError::new(json_rpc::PARSE_ERROR, faults.to_string());
     let bytes = json_body::read_bytes(headers, body).await.map_err(unread)?;
     match json_body::parse_document(headers, &bytes).map_err(unread)? {
@@ -154,7 +155,7 @@ async fn parse_messages(
 
 /// Checks that a batch is allowed and has a valid size.
 fn check_batch(headers: &HeaderMap, members: &[Value]) -> Result<(), RpcError> {
-    let words = if protocol_version::is_modern(headers, members) {
+    let message = if protocol_version::is_modern(headers, members) {
         "this protocol version does not support batches".to_owned()
     } else if members.is_empty() {
         "a batch must have at least one message".to_owned()
@@ -163,7 +164,7 @@ fn check_batch(headers: &HeaderMap, members: &[Value]) -> Result<(), RpcError> {
     } else {
         return protocol_version::check_version(headers);
     };
-    Err(RpcError::new(json_rpc::INVALID_REQUEST, words))
+    Err(RpcError::new(json_rpc::INVALID_REQUEST, message))
 }
 
 impl<H: ToolServer> McpPost<'_, H> {
@@ -176,7 +177,7 @@ impl<H: ToolServer> McpPost<'_, H> {
                 protocol_version::check_headers(self.headers, method, &params)?;
                 // The tools and instructions of a key depend on its access.
                 let scope = if server.is_public() { "public" } else { "private" };
-                let mut done = match method {
+                let mut result = match method {
                     "server/discover" => {
                         let mut supported = vec![protocol_version::MODERN_VERSION];
                         supported.extend(protocol_version::LEGACY_VERSIONS);
@@ -186,14 +187,14 @@ impl<H: ToolServer> McpPost<'_, H> {
                         })
                     }
                     "tools/list" => {
-                        json!({ "tools": listed(server, &params)?, "ttlMs": TOOL_LIST_TTL_MS, "cacheScope": scope })
+                        json!({ "tools": tools_for(server, &params)?, "ttlMs": TOOL_LIST_TTL_MS, "cacheScope": scope })
                     }
                     "tools/call" => self.call_tool(params).await?,
                     other => return Err(unknown_method(other).with_status(StatusCode::NOT_FOUND)),
                 };
-                done["resultType"] = json!("complete");
-                done["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": server_info() });
-                Ok(done)
+                result["resultType"] = json!("complete");
+                result["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": server_info() });
+                Ok(result)
             }
             // In older versions the status is 200 for every JSON-RPC response.
             ProtocolEra::Legacy => {
@@ -212,33 +213,35 @@ impl<H: ToolServer> McpPost<'_, H> {
                 Err(RpcError::new(json_rpc::INVALID_REQUEST, "initialize must not be part of a batch"))
             }
             "initialize" => {
-                let wanted = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+                let requested = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
                 let [newest, ..] = protocol_version::LEGACY_VERSIONS;
-                let version =
-                    protocol_version::LEGACY_VERSIONS.into_iter().find(|known| *known == wanted).unwrap_or(newest);
+                let version = protocol_version::LEGACY_VERSIONS
+                    .into_iter()
+                    .find(|supported| *supported == requested)
+                    .unwrap_or(newest);
                 Ok(json!({
                     "protocolVersion": version, "capabilities": capabilities(),
                     "serverInfo": server_info(), "instructions": self.instructions(),
                 }))
             }
             "ping" => Ok(json!({})),
-            "tools/list" => Ok(json!({ "tools": listed(self.server, &params)? })),
+            "tools/list" => Ok(json!({ "tools": tools_for(self.server, &params)? })),
             "tools/call" => self.call_tool(params).await,
             other => Err(unknown_method(other)),
         }
     }
 
     async fn call_tool(&self, mut params: Map<String, Value>) -> Result<Value, RpcError> {
-        let refused = |words: String| RpcError::new(json_rpc::INVALID_PARAMS, words);
+        let invalid_params = |message: String| RpcError::new(json_rpc::INVALID_PARAMS, message);
         let Some(Value::String(name)) = params.remove("name") else {
-            return Err(refused("name is required and must be a string".to_owned()));
+            return Err(invalid_params("name is required and must be a string".to_owned()));
         };
         let arguments = match params.remove("arguments") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Err(refused("arguments must be an object".to_owned())),
+            Some(_) => return Err(invalid_params("arguments must be an object".to_owned())),
         };
-        let unknown = refused(format!("there is no tool {name}"));
+        let unknown = invalid_params(format!("there is no tool {name}"));
         match self.call_with_deadline(name, arguments).await.ok_or(unknown)? {
             ToolOutcome::Done(document) => {
                 let text = document.to_string();
@@ -247,15 +250,15 @@ impl<H: ToolServer> McpPost<'_, H> {
                     "content": [{ "type": "text", "text": text }], "structuredContent": document, "isError": false,
                 }))
             }
-            ToolOutcome::Failed(words) => {
-                Ok(json!({ "content": [{ "type": "text", "text": words }], "isError": true }))
+            ToolOutcome::Failed(message) => {
+                Ok(json!({ "content": [{ "type": "text", "text": message }], "isError": true }))
             }
         }
     }
 }
 
 /// Lists the tools. The list has one page, so any cursor is invalid.
-fn listed<'a>(server: &'a impl ToolServer, params: &Map<String, Value>) -> Result<Vec<&'a Value>, RpcError> {
+fn tools_for<'a>(server: &'a impl ToolServer, params: &Map<String, Value>) -> Result<Vec<&'a Value>, RpcError> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(server.tool_list()),
         Some(_) => Err(RpcError::new(json_rpc::INVALID_PARAMS, "cursor is not supported: the list has only one page")),
@@ -263,14 +266,14 @@ fn listed<'a>(server: &'a impl ToolServer, params: &Map<String, Value>) -> Resul
 }
 
 fn unknown_method(method: &str) -> RpcError {
-    let quoted: String = method.chars().take(80).collect();
-    RpcError::new(json_rpc::METHOD_NOT_FOUND, format!("there is no method {quoted}"))
+    let name: String = method.chars().take(80).collect();
+    RpcError::new(json_rpc::METHOD_NOT_FOUND, format!("there is no method {name}"))
 }
 
 fn rate_limited(allowance: &RateLimitStatus) -> HttpResponse {
-    let words =
+    let message =
         format!("more than {} messages in a minute; retry in {} seconds", allowance.limit, allowance.reset_seconds);
-    let fault = RpcError::new(json_rpc::RATE_LIMITED, words).with_status(StatusCode::TOO_MANY_REQUESTS);
+    let fault = RpcError::new(json_rpc::RATE_LIMITED, message).with_status(StatusCode::TOO_MANY_REQUESTS);
     error_response(&Value::Null, &fault)
         .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
         .with_allowance(allowance)

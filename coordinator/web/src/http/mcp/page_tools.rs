@@ -28,7 +28,7 @@ use crate::http::server::request_timeout;
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post_public(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let server = PageToolServer { context: Arc::clone(&context), page, listed: public_tools() };
+    let server = PageToolServer { context: Arc::clone(&context), page, tools: public_tools() };
     let reply = super::handle_post(&context, &server, PATIENCE, (&call.headers, &mut call.body)).await;
     Ok(allow_cross_origin(&server.page, reply).with(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS))
 }
@@ -37,9 +37,9 @@ pub(in crate::http) async fn post_public(context: Arc<HttpContext>, mut call: Ro
 /// returns 404.
 pub(in crate::http) async fn preflight(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let own = context.service.hosts.own_origins(page.page());
+    let own_origins = context.service.hosts.own_origins(page.page());
     let reply = HttpResponse::empty(StatusCode::NO_CONTENT).with(ALLOW, ALLOWED_METHODS);
-    if origin::check_origin(&call.headers, context.service.base_url(), &own, !page.is_protected()).is_err() {
+    if origin::check_origin(&call.headers, context.service.base_url(), &own_origins, !page.is_protected()).is_err() {
         return Ok(reply.with_status(StatusCode::FORBIDDEN));
     }
     let reply = reply
@@ -64,7 +64,7 @@ const PATIENCE: Duration = request_timeout::REQUEST_TIMEOUT.saturating_sub(Durat
 struct PageToolServer {
     context: Arc<HttpContext>,
     page: AuthorizedPage,
-    listed: Vec<Value>,
+    tools: Vec<Value>,
 }
 
 /// Tools: name, field of the status document that it returns (`None` for all), whether it can be filtered by status,
@@ -83,7 +83,7 @@ const TOOLS: [(&str, Option<&str>, bool, &str); 4] = [
 
 impl ToolServer for PageToolServer {
     fn tool_list(&self) -> Vec<&Value> {
-        self.listed.iter().collect()
+        self.tools.iter().collect()
     }
 
     fn is_public(&self) -> bool {
@@ -110,10 +110,10 @@ impl ToolServer for PageToolServer {
                 return Some(time.map_or_else(ToolOutcome::Failed, ToolOutcome::Done));
             }
             let name = legacy::new_tool(&name);
-            let (_, field, has_status, _) = TOOLS.into_iter().find(|(known, ..)| *known == name)?;
-            let wanted = match ResponseFilter::from_arguments(&mut arguments, has_status) {
-                Ok(wanted) => wanted,
-                Err(words) => return Some(ToolOutcome::Failed(words)),
+            let (_, field, has_status, _) = TOOLS.into_iter().find(|(tool_name, ..)| *tool_name == name)?;
+            let filter = match ResponseFilter::from_arguments(&mut arguments, has_status) {
+                Ok(filter) => filter,
+                Err(message) => return Some(ToolOutcome::Failed(message)),
             };
             if let Some(name) = arguments.keys().next() {
                 return Some(ToolOutcome::Failed(format!("there is no argument {name}")));
@@ -130,7 +130,7 @@ impl ToolServer for PageToolServer {
                 }
                 (_, document) => document,
             };
-            Some(ToolOutcome::Done(wanted.apply(document)))
+            Some(ToolOutcome::Done(filter.apply(document)))
         })
     }
 
@@ -151,8 +151,8 @@ pub(in crate::http) fn public_tools() -> Vec<Value> {
             "annotations": { "readOnlyHint": true, "openWorldHint": false },
         })
     };
-    let mut listed: Vec<Value> = TOOLS.into_iter().map(tool).collect();
+    let mut tools: Vec<Value> = TOOLS.into_iter().map(tool).collect();
     // Sorted by name, like the tools of a key.
-    listed.insert(1, time_tool::tool_definition(false));
-    listed
+    tools.insert(1, time_tool::tool_definition(false));
+    tools
 }

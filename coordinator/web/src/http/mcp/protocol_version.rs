@@ -31,8 +31,8 @@ pub(super) enum ProtocolEra {
 /// Detects the era of a request from its parameters and the header of its POST.
 pub(super) fn protocol_era(headers: &HeaderMap, params: &Map<String, Value>) -> Result<ProtocolEra, RpcError> {
     let header = single_header(headers, "mcp-protocol-version")?;
-    let named = params.get("_meta").and_then(|meta| meta.get(VERSION_FIELD));
-    match (header, named) {
+    let version = params.get("_meta").and_then(|meta| meta.get(VERSION_FIELD));
+    match (header, version) {
         (None, None) => Ok(ProtocolEra::Legacy),
         (Some(header), None) if LEGACY_VERSIONS.contains(&header) => Ok(ProtocolEra::Legacy),
         (Some(MODERN_VERSION), None) => {
@@ -40,7 +40,7 @@ pub(super) fn protocol_era(headers: &HeaderMap, params: &Map<String, Value>) -> 
         }
         (Some(header), None) => Err(unsupported(header)),
         (None, Some(_)) => Err(mismatch("the header MCP-Protocol-Version is required")),
-        (Some(header), Some(named)) if named.as_str() == Some(header) => {
+        (Some(header), Some(version)) if version.as_str() == Some(header) => {
             if header == MODERN_VERSION {
                 Ok(ProtocolEra::Modern)
             } else {
@@ -76,18 +76,18 @@ pub(super) fn check_headers(headers: &HeaderMap, method: &str, params: &Map<Stri
         return Err(RpcError::new(INVALID_PARAMS, format!("params._meta must have {CAPABILITIES_FIELD}")));
     }
     match single_header(headers, "mcp-method")? {
-        Some(named) if named == method => {}
+        Some(name_header) if name_header == method => {}
         Some(_) => return Err(mismatch("the header Mcp-Method differs from the method")),
         None => return Err(mismatch("the header Mcp-Method is required")),
     }
     if method != "tools/call" {
         return Ok(());
     }
-    let Some(named) = single_header(headers, "mcp-name")? else {
+    let Some(name_header) = single_header(headers, "mcp-name")? else {
         return Err(mismatch("the header Mcp-Name is required"));
     };
     let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-    if decode_header(named).as_deref() == Some(name) {
+    if decode_header(name_header).as_deref() == Some(name) {
         Ok(())
     } else {
         Err(mismatch("the header Mcp-Name differs from params.name"))
@@ -106,8 +106,8 @@ pub(super) fn unsupported(requested: &str) -> RpcError {
     }
 }
 
-fn mismatch(words: &str) -> RpcError {
-    RpcError::new(HEADER_MISMATCH, words)
+fn mismatch(message: &str) -> RpcError {
+    RpcError::new(HEADER_MISMATCH, message)
 }
 
 fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
@@ -147,8 +147,8 @@ mod tests {
     }
 
     #[test]
-    fn header_and_message_together_decide_the_era() {
-        for (header, named, expected) in [
+    fn header_and_message_determine_the_protocol_era() {
+        for (header, version, expected) in [
             (None, None, Ok(ProtocolEra::Legacy)),
             (Some("2025-06-18"), None, Ok(ProtocolEra::Legacy)),
             (Some(MODERN_VERSION), Some(MODERN_VERSION), Ok(ProtocolEra::Modern)),
@@ -158,20 +158,23 @@ mod tests {
             (Some("2099-01-01"), Some("2099-01-01"), Err(UNSUPPORTED_VERSION)),
             (Some("2099-01-01"), None, Err(UNSUPPORTED_VERSION)),
         ] {
-            let sent = headers(&header.map(|value| ("mcp-protocol-version", value)).into_iter().collect::<Vec<_>>());
-            let found = protocol_era(&sent, &params(named)).map_err(|fault| fault.code);
-            assert_eq!(found, expected, "{header:?} {named:?}");
+            let header_map =
+                headers(&header.map(|value| ("mcp-protocol-version", value)).into_iter().collect::<Vec<_>>());
+            let era = protocol_era(&header_map, &params(version)).map_err(|fault| fault.code);
+            assert_eq!(era, expected, "{header:?} {version:?}");
         }
     }
 
     #[test]
-    fn headers_of_a_modern_request_must_say_what_it_says() {
+    fn headers_of_a_modern_request_must_match_its_body() {
         let both = |method, name| headers(&[("mcp-method", method), ("mcp-name", name)]);
-        let sent = params(Some(MODERN_VERSION));
-        assert!(check_headers(&both("tools/call", "list_monitors"), "tools/call", &sent).is_ok());
-        assert!(check_headers(&both("tools/call", "=?base64?bGlzdF9tb25pdG9ycw==?="), "tools/call", &sent).is_ok());
-        assert!(check_headers(&headers(&[("mcp-method", "tools/list")]), "tools/list", &sent).is_ok());
-        for (bad, method) in [
+        let params_map = params(Some(MODERN_VERSION));
+        assert!(check_headers(&both("tools/call", "list_monitors"), "tools/call", &params_map).is_ok());
+        assert!(
+            check_headers(&both("tools/call", "=?base64?bGlzdF9tb25pdG9ycw==?="), "tools/call", &params_map).is_ok()
+        );
+        assert!(check_headers(&headers(&[("mcp-method", "tools/list")]), "tools/list", &params_map).is_ok());
+        for (invalid, method) in [
             (both("tools/list", "list_monitors"), "tools/call"),
             (both("tools/call", "other"), "tools/call"),
             (both("tools/call", "=?base64?!?="), "tools/call"),
@@ -179,7 +182,7 @@ mod tests {
             (headers(&[]), "tools/list"),
             (headers(&[("mcp-method", "a"), ("mcp-method", "tools/list")]), "tools/list"),
         ] {
-            assert_eq!(check_headers(&bad, method, &sent).unwrap_err().code, HEADER_MISMATCH);
+            assert_eq!(check_headers(&invalid, method, &params_map).unwrap_err().code, HEADER_MISMATCH);
         }
         let bare = json!({ "_meta": {} }).as_object().cloned().unwrap();
         let list = headers(&[("mcp-method", "tools/list")]);

@@ -107,39 +107,39 @@ fn retain_fields(item: &mut Value, fields: &[&str]) {
 mod tests {
     use super::*;
 
-    fn wanted(arguments: Value) -> Result<ResponseFilter, String> {
+    fn filter_from(arguments: Value) -> Result<ResponseFilter, String> {
         ResponseFilter::from_arguments(&mut arguments.as_object().cloned().unwrap(), true)
     }
 
     #[test]
-    fn monitors_are_narrowed_and_shortened() {
+    fn monitors_are_filtered_and_shortened() {
         let monitors = json!([
             { "id": 1, "status": "down", "downReason": "refused", "downFrom": null, "headers": {} },
             { "id": 2, "status": "up" },
         ]);
         let document = json!({ "monitors": monitors, legacy::OLD_MONITORS: monitors, "stale": false });
-        let found = wanted(json!({ "status": "down, slow" })).unwrap().apply(document.clone());
-        assert_eq!(found["monitors"].as_array().unwrap().len(), 1);
-        assert_eq!(found["monitors"], found[legacy::OLD_MONITORS]);
-        let found = wanted(json!({ "status": "down", "brief": true })).unwrap().apply(document.clone());
+        let filtered = filter_from(json!({ "status": "down, slow" })).unwrap().apply(document.clone());
+        assert_eq!(filtered["monitors"].as_array().unwrap().len(), 1);
+        assert_eq!(filtered["monitors"], filtered[legacy::OLD_MONITORS]);
+        let filtered = filter_from(json!({ "status": "down", "brief": true })).unwrap().apply(document.clone());
         let down = json!({ "id": 1, "status": "down", "downReason": "refused" });
-        assert_eq!(found, json!({ "monitors": [down], "stale": false }));
-        assert_eq!(wanted(json!({ "brief": null })).unwrap().apply(document.clone()), document);
-        for wrong in [json!({ "brief": 1 }), json!({ "status": "broken" }), json!({ "status": [] })] {
-            assert!(wanted(wrong).is_err());
+        assert_eq!(filtered, json!({ "monitors": [down], "stale": false }));
+        assert_eq!(filter_from(json!({ "brief": null })).unwrap().apply(document.clone()), document);
+        for invalid in [json!({ "brief": 1 }), json!({ "status": "broken" }), json!({ "status": [] })] {
+            assert!(filter_from(invalid).is_err());
         }
     }
 
     #[test]
-    fn an_incident_in_short_has_its_newest_update() {
+    fn a_brief_incident_has_its_newest_update() {
         let incident = json!({
             "id": 1, "title": "x", "endsAt": null, "updates": [{ "body": "new" }, { "body": "old" }],
             "monitors": [{ "id": 5, "name": "a" }], "remind": null,
         });
-        let found = wanted(json!({ "brief": true })).unwrap().apply(json!({ "incidents": [incident] }));
+        let filtered = filter_from(json!({ "brief": true })).unwrap().apply(json!({ "incidents": [incident] }));
         let expected = json!({
             "id": 1, "title": "x", "monitors": [{ "id": 5, "name": "a" }], "latestUpdate": { "body": "new" },
         });
-        assert_eq!(found, json!({ "incidents": [expected] }));
+        assert_eq!(filtered, json!({ "incidents": [expected] }));
     }
 }

@@ -29,8 +29,8 @@ pub(super) fn compact(schema: &Value) -> Value {
         let value = match (keyword.as_str(), value) {
             (left_out, _) if OMITTED_KEYWORDS.contains(&left_out) => continue,
             ("type", Value::Array(kinds)) => kinds.iter().find(|kind| *kind != "null").cloned().unwrap_or_default(),
-            ("enum", Value::Array(words)) => {
-                words.iter().filter(|word| !word.is_null() && *word != "").cloned().collect()
+            ("enum", Value::Array(values)) => {
+                values.iter().filter(|word| !word.is_null() && *word != "").cloned().collect()
             }
             ("items" | "additionalProperties", inner) => compact_items(inner),
             ("properties", Value::Object(properties)) => compact_properties(properties),
@@ -46,7 +46,7 @@ pub(super) fn compact(schema: &Value) -> Value {
 fn compact_items(inner: &Value) -> Value {
     let mut inner = compact(inner);
     if let Some(object) = inner.as_object_mut()
-        && object.get("enum").and_then(Value::as_array).is_some_and(|words| words.len() > MAX_ENUM_VALUES)
+        && object.get("enum").and_then(Value::as_array).is_some_and(|values| values.len() > MAX_ENUM_VALUES)
     {
         object.shift_remove("enum");
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_and_what_a_model_does_not_need_are_left_out() {
+    fn null_and_unneeded_keywords_are_left_out() {
         let schema = json!({
             "type": ["string", "null"], "enum": ["a", "", null], "default": "a", "examples": ["a"],
             "description": "Which.", "maximum": 5,
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_null_clears_is_known() {
+    fn fields_that_null_clears_are_listed() {
         let properties = json!({ "a": { "type": ["string", "null"] }, "b": { "type": "string" } });
         assert_eq!(clearable_fields(properties.as_object().unwrap()), ["a"]);
     }

@@ -20,17 +20,22 @@ fn tool(id: i64, name: &str, arguments: Value) -> Value {
     message(id, "tools/call", json!({ "name": name, "arguments": arguments }))
 }
 
-async fn sent(client: &TestClient, key: &str, more: &[(&'static str, &str)], body: &Value) -> TestResponse {
+async fn send_message(
+    client: &TestClient,
+    key: &str,
+    extra_headers: &[(&'static str, &str)],
+    body: &Value,
+) -> TestResponse {
     let bearer = format!("Bearer {key}");
     let mut headers = vec![("authorization", bearer.as_str()), ("content-type", "application/json")];
-    headers.extend(more);
+    headers.extend(extra_headers);
     client.send("POST", "/api/v1/mcp", &headers, &body.to_string()).await
 }
 
 async fn reply_to(client: &TestClient, key: &str, body: Value) -> Value {
-    let answered = sent(client, key, &[], &body).await;
-    assert_eq!(answered.status, 200, "{answered:?}");
-    answered.body
+    let response = send_message(client, key, &[], &body).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    response.body
 }
 
 /// Sends a request of the modern version, without `initialize`.
@@ -45,21 +50,24 @@ async fn modern(client: &TestClient, method: &str, mut params: Value) -> TestRes
     if !name.is_empty() {
         headers.push(("mcp-name", &name));
     }
-    sent(client, &client.write_key, &headers, &message(1, method, params)).await
+    send_message(client, &client.write_key, &headers, &message(1, method, params)).await
 }
 
 #[tokio::test]
-async fn an_older_client_says_hello_lists_and_calls() {
+async fn an_older_client_initializes_lists_and_calls_tools() {
     let client = TestClient::new().await;
-    for (wanted, given) in [("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"), ("2020-01-01", "2025-11-25")] {
+    for (requested, negotiated) in
+        [("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"), ("2020-01-01", "2025-11-25")]
+    {
         let hello =
-            reply_to(&client, &client.read_key, message(1, "initialize", json!({ "protocolVersion": wanted }))).await;
-        assert_eq!((&hello["id"], &hello["result"]["protocolVersion"]), (&json!(1), &json!(given)));
+            reply_to(&client, &client.read_key, message(1, "initialize", json!({ "protocolVersion": requested })))
+                .await;
+        assert_eq!((&hello["id"], &hello["result"]["protocolVersion"]), (&json!(1), &json!(negotiated)));
         assert_eq!(hello["result"]["capabilities"], json!({ "tools": {} }));
     }
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let noted = sent(&client, &client.read_key, &[("mcp-protocol-version", "2025-06-18")], &note).await;
-    assert_eq!((noted.status, noted.body), (202, Value::Null));
+    let response = send_message(&client, &client.read_key, &[("mcp-protocol-version", "2025-06-18")], &note).await;
+    assert_eq!((response.status, response.body), (202, Value::Null));
     assert_eq!(reply_to(&client, &client.read_key, message(2, "ping", json!({}))).await["result"], json!({}));
     let pages = reply_to(&client, &client.read_key, tool(3, "list_pages", json!({}))).await;
     let result = &pages["result"];
@@ -69,7 +77,7 @@ async fn an_older_client_says_hello_lists_and_calls() {
 }
 
 #[tokio::test]
-async fn a_key_has_the_tools_of_its_access() {
+async fn a_key_has_the_tools_that_its_access_allows() {
     let client = TestClient::new().await;
     let names = |list: Value| -> Vec<String> {
         let tools = list["result"]["tools"].as_array().cloned().unwrap_or_default();
@@ -80,25 +88,25 @@ async fn a_key_has_the_tools_of_its_access() {
     assert!(all.contains(&"create_monitor".to_owned()) && !read.contains(&"create_monitor".to_owned()));
     assert!(read.contains(&"list_monitors".to_owned()) && all.is_sorted());
     let page = client.world.shop.id.to_string();
-    let made = json!({ "pageId": page, "url": "https://a.example" });
-    let refused = reply_to(&client, &client.read_key, tool(2, "create_monitor", made.clone())).await;
-    assert_eq!(refused["result"]["isError"], true);
-    assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains("only read"));
+    let arguments = json!({ "pageId": page, "url": "https://a.example" });
+    let rejection = reply_to(&client, &client.read_key, tool(2, "create_monitor", arguments.clone())).await;
+    assert_eq!(rejection["result"]["isError"], true);
+    assert!(rejection["result"]["content"][0]["text"].as_str().unwrap().contains("only read"));
     let [(old_list, _), (old_create, _)] = crate::http::legacy::OLD_TOOLS;
-    let done = reply_to(&client, &client.write_key, tool(3, old_create, made)).await;
-    assert_eq!(done["result"]["structuredContent"]["monitor"]["url"], "https://a.example");
-    let listed = reply_to(&client, &client.read_key, tool(4, old_list, json!({ "pageId": page }))).await;
-    assert_eq!(listed["result"]["structuredContent"]["monitors"].as_array().unwrap().len(), 1);
+    let result = reply_to(&client, &client.write_key, tool(3, old_create, arguments)).await;
+    assert_eq!(result["result"]["structuredContent"]["monitor"]["url"], "https://a.example");
+    let monitors = reply_to(&client, &client.read_key, tool(4, old_list, json!({ "pageId": page }))).await;
+    assert_eq!(monitors["result"]["structuredContent"]["monitors"].as_array().unwrap().len(), 1);
     // A key of another page can't access the page, neither by tool nor by API.
-    let foreign = reply_to(&client, &client.page_key, tool(5, "list_monitors", json!({ "pageId": page }))).await;
-    assert!(foreign["result"]["content"][0]["text"].as_str().unwrap().starts_with("not_found"));
-    let bad = json!({ "pageId": page, "url": "ftp://a.example" });
-    let bad = reply_to(&client, &client.write_key, tool(6, "create_monitor", bad)).await;
-    assert_eq!(bad["result"]["content"][0]["text"], "bad_request: url must be an http or https URL");
+    let foreign_page = reply_to(&client, &client.page_key, tool(5, "list_monitors", json!({ "pageId": page }))).await;
+    assert!(foreign_page["result"]["content"][0]["text"].as_str().unwrap().starts_with("not_found"));
+    let invalid = json!({ "pageId": page, "url": "ftp://a.example" });
+    let invalid = reply_to(&client, &client.write_key, tool(6, "create_monitor", invalid)).await;
+    assert_eq!(invalid["result"]["content"][0]["text"], "bad_request: url must be an http or https URL");
 }
 
 #[tokio::test]
-async fn a_batch_answers_what_asks_and_counts_each_message() {
+async fn a_batch_answers_requests_and_counts_each_message() {
     let client = TestClient::new().await;
     let batch = json!([
         message(1, "ping", json!({})),
@@ -107,9 +115,9 @@ async fn a_batch_answers_what_asks_and_counts_each_message() {
         5,
         message(3, "initialize", json!({})),
     ]);
-    let answered = sent(&client, &client.read_key, &[], &batch).await;
+    let response = send_message(&client, &client.read_key, &[], &batch).await;
     let ids: Vec<_> =
-        answered.body.as_array().unwrap().iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
+        response.body.as_array().unwrap().iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
     let expected = [
         (&json!(1), &Value::Null),
         (&json!(2), &json!(-32601)),
@@ -117,29 +125,29 @@ async fn a_batch_answers_what_asks_and_counts_each_message() {
         (&json!(3), &json!(-32600)),
     ];
     assert_eq!(ids, expected);
-    assert_eq!(answered.headers["ratelimit-remaining"], "115");
-    let silent = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
-    assert_eq!(sent(&client, &client.read_key, &[], &silent).await.status, 202);
-    for (bad, headers) in [
+    assert_eq!(response.headers["ratelimit-remaining"], "115");
+    let notification = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
+    assert_eq!(send_message(&client, &client.read_key, &[], &notification).await.status, 202);
+    for (invalid, headers) in [
         (json!([]), &[][..]),
         (json!(vec![message(1, "ping", json!({})); 21]), &[]),
         (json!([message(1, "ping", json!({}))]), &[("mcp-protocol-version", protocol_version::MODERN_VERSION)]),
     ] {
-        let refused = sent(&client, &client.read_key, headers, &bad).await;
-        assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(-32600)));
+        let rejection = send_message(&client, &client.read_key, headers, &invalid).await;
+        assert_eq!((rejection.status, &rejection.body["error"]["code"]), (400, &json!(-32600)));
     }
 }
 
 #[tokio::test]
-async fn messages_above_the_keys_minute_are_refused_as_a_whole() {
+async fn messages_above_the_keys_rate_limit_are_all_refused() {
     let client = TestClient::new().await;
     let batch = json!(vec![message(1, "ping", json!({})); 20]);
     for _ in 0..6 {
-        assert_eq!(sent(&client, &client.read_key, &[], &batch).await.status, 200);
+        assert_eq!(send_message(&client, &client.read_key, &[], &batch).await.status, 200);
     }
-    let refused = sent(&client, &client.read_key, &[], &message(1, "ping", json!({}))).await;
-    assert_eq!((refused.status, &refused.body["error"]["code"]), (429, &json!(429)));
-    assert!(refused.headers.contains_key("retry-after"));
+    let rejection = send_message(&client, &client.read_key, &[], &message(1, "ping", json!({}))).await;
+    assert_eq!((rejection.status, &rejection.body["error"]["code"]), (429, &json!(429)));
+    assert!(rejection.headers.contains_key("retry-after"));
     assert_eq!(
         client.call(&client.read_key, "GET", "/api/v1/me", Value::Null).await.status,
         429,
@@ -148,7 +156,7 @@ async fn messages_above_the_keys_minute_are_refused_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_by_code() {
+async fn invalid_messages_are_answered_with_an_error_code() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -160,27 +168,27 @@ async fn what_is_no_message_is_answered_by_code() {
         (&json_headers[..], "5", -32600),
         (&json_headers[..], r#"{"jsonrpc": "2.0", "id": 1}"#, -32600),
     ] {
-        let refused = client.send("POST", "/api/v1/mcp", headers, body).await;
-        assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(code)), "{refused:?}");
+        let rejection = client.send("POST", "/api/v1/mcp", headers, body).await;
+        assert_eq!((rejection.status, &rejection.body["error"]["code"]), (400, &json!(code)), "{rejection:?}");
     }
-    for (params, words) in [
+    for (params, error_text) in [
         (json!({}), "name is required and must be a string"),
         (json!({ "name": "list_pages", "arguments": [] }), "arguments must be an object"),
         (json!({ "name": "drop_tables" }), "there is no tool drop_tables"),
     ] {
-        let refused = reply_to(&client, &client.write_key, message(1, "tools/call", params)).await;
-        assert_eq!((&refused["error"]["code"], &refused["error"]["message"]), (&json!(-32602), &json!(words)));
+        let rejection = reply_to(&client, &client.write_key, message(1, "tools/call", params)).await;
+        assert_eq!((&rejection["error"]["code"], &rejection["error"]["message"]), (&json!(-32602), &json!(error_text)));
     }
 }
 
 #[tokio::test]
-async fn another_sites_page_is_kept_out() {
+async fn a_page_of_another_site_is_refused() {
     let client = TestClient::new().await;
     let ping = message(1, "ping", json!({}));
-    let evil = sent(&client, &client.write_key, &[("origin", "https://evil.example")], &ping).await;
+    let evil = send_message(&client, &client.write_key, &[("origin", "https://evil.example")], &ping).await;
     assert_eq!(evil.status, 403);
-    let own = sent(&client, &client.write_key, &[("origin", "https://status.example")], &ping).await;
-    assert_eq!(own.status, 200);
+    let own_origin = send_message(&client, &client.write_key, &[("origin", "https://status.example")], &ping).await;
+    assert_eq!(own_origin.status, 200);
 }
 
 #[tokio::test]
@@ -198,19 +206,19 @@ async fn a_public_pages_endpoint_is_open_to_every_site() {
         [("/p/shop/mcp", "status.example"), ("/mcp", "shop.pages.example"), ("/mcp", "status.shop.example")]
     {
         for origin in [None, Some("https://status.shop.example"), Some("https://evil.example"), Some("null")] {
-            let answered = sent_from(path, host, origin).await;
-            assert_eq!((answered.status, &answered.body["result"]), (200, &json!({})), "{host} {origin:?}");
-            assert_eq!(answered.headers["access-control-allow-origin"], "*");
-            assert!(!answered.headers.contains_key("access-control-allow-credentials"));
+            let response = sent_from(path, host, origin).await;
+            assert_eq!((response.status, &response.body["result"]), (200, &json!({})), "{host} {origin:?}");
+            assert_eq!(response.headers["access-control-allow-origin"], "*");
+            assert!(!response.headers.contains_key("access-control-allow-credentials"));
         }
         let headers = [("host", host), ("origin", "https://evil.example"), ("access-control-request-method", "POST")];
         let preflight = client.send("OPTIONS", path, &headers, "").await;
         assert_eq!((preflight.status, &preflight.headers["access-control-allow-origin"]), (204, &"*".parse().unwrap()));
-        let taken = preflight.headers["access-control-allow-headers"].to_str().unwrap();
+        let allowed_headers = preflight.headers["access-control-allow-headers"].to_str().unwrap();
         for header in ["content-type", "mcp-protocol-version", "mcp-method", "mcp-name"] {
-            assert!(taken.split(", ").any(|name| name == header), "{header}");
+            assert!(allowed_headers.split(", ").any(|name| name == header), "{header}");
         }
-        assert!(!taken.contains("authorization"));
+        assert!(!allowed_headers.contains("authorization"));
     }
     let guarded = Page { private: true, ..client.world.shop.clone() };
     client.world.put_page(guarded).await;
@@ -219,13 +227,13 @@ async fn a_public_pages_endpoint_is_open_to_every_site() {
     let preflight = client.send("OPTIONS", "/api/v1/mcp", &[("origin", "https://evil.example")], "").await;
     assert_eq!((preflight.status, preflight.headers.contains_key("access-control-allow-origin")), (401, false));
     // The endpoint for keys allows only the origin of the base URL.
-    let own = [("origin", "https://shop.pages.example")];
-    let refused = sent(&client, &client.write_key, &own, &message(1, "ping", json!({}))).await;
-    assert_eq!((refused.status, &refused.body["error"]["code"]), (403, &json!(-32600)));
+    let own_origin = [("origin", "https://shop.pages.example")];
+    let rejection = send_message(&client, &client.write_key, &own_origin, &message(1, "ping", json!({}))).await;
+    assert_eq!((rejection.status, &rejection.body["error"]["code"]), (403, &json!(-32600)));
 }
 
 #[tokio::test]
-async fn a_public_page_has_tools_that_read_and_a_minute_of_its_own() {
+async fn a_public_page_has_read_only_tools_and_its_own_rate_limit() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "https://secret.example/x", "name": "Checkout" })).await;
     let public = async |body: Value| {
@@ -235,12 +243,12 @@ async fn a_public_page_has_tools_that_read_and_a_minute_of_its_own() {
     let names: Vec<_> = list["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     assert_eq!(names, ["get_status", "get_time", "list_incidents", "list_maintenance", "list_monitors"]);
     for tool in list["result"]["tools"].as_array().unwrap() {
-        let given = public(message(2, "tools/call", json!({ "name": tool["name"] }))).await.body;
-        assert_eq!(given["result"]["isError"], false, "{given}");
-        assert!(!given.to_string().contains("secret.example"));
+        let result = public(message(2, "tools/call", json!({ "name": tool["name"] }))).await.body;
+        assert_eq!(result["result"]["isError"], false, "{result}");
+        assert!(!result.to_string().contains("secret.example"));
     }
-    let seen = public(tool(3, "list_monitors", json!({}))).await.body;
-    assert_eq!(seen["result"]["structuredContent"]["monitors"][0]["name"], "Checkout");
+    let list_result = public(tool(3, "list_monitors", json!({}))).await.body;
+    assert_eq!(list_result["result"]["structuredContent"]["monitors"][0]["name"], "Checkout");
     assert_eq!(public(tool(4, "create_monitor", json!({}))).await.body["error"]["code"], -32602);
     let mut last = 200;
     for _ in 0..120 {

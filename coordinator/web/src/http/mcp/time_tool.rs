@@ -46,13 +46,13 @@ pub(super) fn take_timezone(arguments: &mut Map<String, Value>, zone: Tz) -> Res
 
 /// Builds the result: the current time in UTC and in the timezone.
 pub(super) fn current_time(now: Timestamp, zone: Tz) -> Value {
-    let local = now.to_utc().map(|moment| moment.with_timezone(&zone));
+    let local = now.to_utc().map(|utc| utc.with_timezone(&zone));
     json!({
         "now": now.to_string(),
         "epochMs": now.as_millis(),
         "timezone": zone.name(),
         "local": local.as_ref().map(DateTime::to_rfc3339),
-        "weekday": local.map(|moment| weekday(moment.weekday())),
+        "weekday": local.map(|utc| weekday(utc.weekday())),
     })
 }
 
@@ -83,8 +83,8 @@ mod tests {
         let zone_of = |arguments: Value| take_timezone(&mut arguments.as_object().cloned().unwrap(), chrono_tz::UTC);
         assert_eq!(zone_of(json!({})), Ok(chrono_tz::UTC));
         assert_eq!(zone_of(json!({ "timezone": "Asia/Tokyo" })), Ok(chrono_tz::Asia::Tokyo));
-        for wrong in [json!({ "timezone": "Mars/Base" }), json!({ "timezone": 5 }), json!({ "zone": "UTC" })] {
-            assert!(zone_of(wrong).is_err());
+        for invalid in [json!({ "timezone": "Mars/Base" }), json!({ "timezone": 5 }), json!({ "zone": "UTC" })] {
+            assert!(zone_of(invalid).is_err());
         }
     }
 }

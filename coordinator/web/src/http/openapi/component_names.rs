@@ -16,9 +16,9 @@ pub(super) fn name_parts(body: &str, components: &mut BTreeMap<String, Value>) {
     components.insert(body.to_owned(), schema);
 }
 
-fn name_properties(of: &str, properties: &mut Map<String, Value>, components: &mut BTreeMap<String, Value>) {
+fn name_properties(parent: &str, properties: &mut Map<String, Value>, components: &mut BTreeMap<String, Value>) {
     for (name, property) in properties {
-        let of = format!("{of}{}", capital(name));
+        let parent = format!("{parent}{}", capital(name));
         let object = OBJECTS.into_iter().find(|(field, _)| field == name);
         match (property.get_mut("items"), object) {
             (Some(items), Some((_, component))) => {
@@ -29,29 +29,31 @@ fn name_properties(of: &str, properties: &mut Map<String, Value>, components: &m
                 components.insert(component.to_owned(), item);
                 *items = reference(component);
             }
-            (Some(items), None) => name_enum(&of, items, components),
-            (None, _) => name_enum(&of, property, components),
+            (Some(items), None) => name_enum(&parent, items, components),
+            (None, _) => name_enum(&parent, property, components),
         }
     }
 }
 
 /// Replaces an enum with a reference to a component. An empty value means the same as null and is only described.
-fn name_enum(of: &str, schema: &mut Value, components: &mut BTreeMap<String, Value>) {
+fn name_enum(parent: &str, schema: &mut Value, components: &mut BTreeMap<String, Value>) {
     let Some(object) = schema.as_object_mut() else { return };
-    let Some(Value::Array(mut words)) = object.shift_remove("enum") else { return };
+    let Some(Value::Array(mut values)) = object.shift_remove("enum") else { return };
     object.shift_remove("type");
-    let nullable = words.contains(&Value::Null);
-    words.retain(|word| word.as_str().is_some_and(|word| !word.is_empty()));
+    let nullable = values.contains(&Value::Null);
+    values.retain(|value| value.as_str().is_some_and(|value| !value.is_empty()));
     let is_known = |schema: &Value| {
-        let known = schema.get("enum").and_then(Value::as_array);
-        known.is_some_and(|known| known.len() == words.len() && words.iter().all(|word| known.contains(word)))
+        let existing = schema.get("enum").and_then(Value::as_array);
+        existing.is_some_and(|existing| {
+            existing.len() == values.len() && values.iter().all(|value| existing.contains(value))
+        })
     };
-    let known = components.iter().find(|(_, schema)| is_known(schema)).map(|(name, _)| name.clone());
-    let name = known.unwrap_or_else(|| {
-        let about = object.get("description").cloned().unwrap_or_default();
-        let named = json!({ "type": "string", "enum": words, "description": about });
-        components.insert(of.to_owned(), named);
-        of.to_owned()
+    let existing = components.iter().find(|(_, schema)| is_known(schema)).map(|(name, _)| name.clone());
+    let name = existing.unwrap_or_else(|| {
+        let description = object.get("description").cloned().unwrap_or_default();
+        let component = json!({ "type": "string", "enum": values, "description": description });
+        components.insert(parent.to_owned(), component);
+        parent.to_owned()
     });
     if nullable {
         object.insert("anyOf".to_owned(), json!([reference(&name), { "type": "null" }]));
@@ -74,19 +76,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_words_and_objects_become_components() {
-        let words = json!({ "type": "string", "enum": ["none", "major"] });
+    fn enums_and_objects_become_components() {
+        let values = json!({ "type": "string", "enum": ["none", "major"] });
         let region = json!({ "type": "string", "enum": ["asia"] });
         let body = json!({ "properties": {
             "impact": { "type": ["string", "null"], "enum": ["major", "none", null], "description": "How much" },
             "status": { "type": "string", "enum": ["open"], "description": "Which" },
             "pinned": { "type": ["string", "null"], "enum": ["asia", "", null] },
-            "monitors": { "type": "array", "items": { "properties": { "impact": words } } },
+            "monitors": { "type": "array", "items": { "properties": { "impact": values } } },
             "places": { "type": "array", "items": region },
             "name": { "type": "string" },
         } });
         let mut components =
-            BTreeMap::from([("Body".to_owned(), body), ("Impact".to_owned(), words), ("Region".to_owned(), region)]);
+            BTreeMap::from([("Body".to_owned(), body), ("Impact".to_owned(), values), ("Region".to_owned(), region)]);
         name_parts("Body", &mut components);
         let impact = reference("Impact");
         let nothing = json!({ "type": "null" });

@@ -33,9 +33,9 @@ pub(super) fn error_responses(operation: &ApiOperation) -> Vec<(&'static str, &'
 
 /// Returns the shared responses.
 pub(super) fn responses() -> Value {
-    let refusal = |about: &str, code: &str, message: &str| {
+    let refusal = |summary: &str, code: &str, message: &str| {
         json!({
-            "description": about,
+            "description": summary,
             "headers": rate_limit_headers(),
             "content": { "application/json": {
                 "schema": { "$ref": "#/components/schemas/ApiError" },
@@ -43,11 +43,11 @@ pub(super) fn responses() -> Value {
             } },
         })
     };
-    let both = |first: (&str, &str, &str), second: (&str, &str, &str)| {
+    let two_examples = |first: (&str, &str, &str), second: (&str, &str, &str)| {
         let mut response = refusal(first.0, first.1, first.2);
         response["description"] = json!(format!("{} {}", first.0, second.0));
-        let one = |(about, code, message): (&str, &str, &str)| json!({ "summary": about, "value": error_body(code, message) });
-        let examples = json!({ (first.1): one(first), (second.1): one(second) });
+        let example = |(summary, code, message): (&str, &str, &str)| json!({ "summary": summary, "value": error_body(code, message) });
+        let examples = json!({ (first.1): example(first), (second.1): example(second) });
         response["content"]["application/json"] =
             json!({ "schema": { "$ref": "#/components/schemas/ApiError" }, "examples": examples });
         response
@@ -57,14 +57,14 @@ pub(super) fn responses() -> Value {
         "Unauthenticated": refusal("The key is missing or invalid.", "unauthenticated",
             "the key is cut off: it has 53 characters, and 41 were sent",
         ),
-        "ReadOnly": both(
+        "ReadOnly": two_examples(
             ("The key is read-only.", "read_only", "this key may only read"),
             ("The key is limited to one page.", "one_page", "this key is limited to one page"),
         ),
         "NotFound": refusal(
             "Not found, or not accessible with this key.", "not_found", "not found, or not accessible with this key",
         ),
-        "PlanLimit": both(
+        "PlanLimit": two_examples(
             ("The plan does not allow it.", "plan_limit", "the plan allows 10 monitors"),
             (
                 "The `Idempotency-Key` was already used for a different request.", "idempotency_key_reused",
@@ -122,8 +122,8 @@ pub(super) fn rate_limit_headers() -> Value {
 
 /// Returns the shared headers.
 pub(super) fn headers() -> Value {
-    let number = |about: &str, example: u32| json!({ "description": about, "schema": { "type": "integer", "minimum": 0 }, "example": example });
-    let text = |about: &str, example: &str| json!({ "description": about, "schema": { "type": "string" }, "example": example });
+    let number = |summary: &str, example: u32| json!({ "description": summary, "schema": { "type": "integer", "minimum": 0 }, "example": example });
+    let text = |summary: &str, example: &str| json!({ "description": summary, "schema": { "type": "string" }, "example": example });
     json!({
         "RateLimit-Limit": number("Requests the key may make per minute.", 120),
         "RateLimit-Remaining": number("Requests left in the current minute.", 117),

@@ -31,9 +31,9 @@ pub(super) fn id(name: &str) -> String {
 /// Adds an example to every component that has none: its own, or one composed from its parts.
 pub(super) fn fill(components: &mut BTreeMap<String, Value>) {
     for (name, schema) in components.iter_mut() {
-        let own = examples_of(name);
-        if !own.is_empty() {
-            schema["examples"] = json!(own);
+        let examples = examples_of(name);
+        if !examples.is_empty() {
+            schema["examples"] = json!(examples);
         }
     }
     let composed: Vec<(String, Value)> = components
@@ -94,12 +94,12 @@ fn examples_of(name: &str) -> Vec<Value> {
         "LastCheck" => vec![last_check()],
         "CheckRecord" => vec![check()],
         "CheckListResponse" => vec![json!({ "checks": [check()], "nextCursor": "1772357405000-0" })],
-        "Place" => vec![place("AS64500", 3)],
+        "Place" => vec![vantage("AS64500", 3)],
         "Sight" => vec![outcome("AS64500", 3)],
         "Phases" => vec![phases()],
         "MonitorEvent" => vec![event()],
         "EventListResponse" => vec![json!({ "events": [event()], "nextCursor": null })],
-        "Away" => vec![away()],
+        "Away" => vec![absence()],
         "Round" => vec![round()],
         "UptimeDay" => vec![json!({
             "date": "2026-03-01", "uptime": 99.65, "passed": 2868, "failed": 10, "disputed": 1, "slow": 4,
@@ -286,7 +286,7 @@ fn last_check() -> Value {
     })
 }
 
-fn place(network: &str, number: u16) -> Value {
+fn vantage(network: &str, number: u16) -> Value {
     json!({ "number": number, "region": "europe", "network": network })
 }
 
@@ -296,7 +296,7 @@ fn phases() -> Value {
 
 fn outcome(network: &str, number: u16) -> Value {
     json!({
-        "place": place(network, number), "ok": false, "statusCode": 503, "latencyMs": 214, "address": "203.0.113.20",
+        "place": vantage(network, number), "ok": false, "statusCode": 503, "latencyMs": 214, "address": "203.0.113.20",
         "phases": phases(), "error": "unexpected status 503",
     })
 }
@@ -304,7 +304,7 @@ fn outcome(network: &str, number: u16) -> Value {
 fn check() -> Value {
     json!({
         "at": "2026-03-01T09:30:05.000Z", "region": "europe", "round": 59_078_580, "result": "failed",
-        "latencyMs": 214, "place": place("AS64500", 3), "first": outcome("AS64500", 3), "second": outcome("AS64501", 8), "third": null,
+        "latencyMs": 214, "place": vantage("AS64500", 3), "first": outcome("AS64500", 3), "second": outcome("AS64501", 8), "third": null,
     })
 }
 
@@ -324,6 +324,6 @@ fn event() -> Value {
     })
 }
 
-fn away() -> Value {
+fn absence() -> Value {
     json!({ "from": "2026-03-01T02:03:10.000Z", "until": "2026-03-01T02:07:30.000Z" })
 }

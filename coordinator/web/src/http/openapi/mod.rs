@@ -31,12 +31,12 @@ use super::routed_request::RoutedRequest;
 /// `GET /api/v1/openapi.json`: needs no key and can be read cross-origin.
 pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     // All responses share one copy.
-    let (written, tag) = context.openapi_document.get_or_init(|| {
-        let written = to_bytes(context.service.base_url());
-        let tag = etag_of_body(&written);
-        (written.into(), tag)
+    let (bytes, tag) = context.openapi_document.get_or_init(|| {
+        let bytes = to_bytes(context.service.base_url());
+        let tag = etag_of_body(&bytes);
+        (bytes.into(), tag)
     });
-    let reply = HttpResponse::json_bytes(StatusCode::OK, written.clone()).permanent();
+    let reply = HttpResponse::json_bytes(StatusCode::OK, bytes.clone()).permanent();
     Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).with_known_etag(tag, &call.headers))
 }
 

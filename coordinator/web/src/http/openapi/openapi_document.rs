@@ -120,12 +120,12 @@ fn operation_json(
             "description": parameter.about, "schema": parameter.schema, "example": parameter.example,
         })
     }));
-    let more = match (operation.writes(), operation.runs_every_time) {
+    let extra_errors = match (operation.writes(), operation.runs_every_time) {
         (true, true) => None,
         (true, false) => Some("IdempotencyKey"),
         (false, _) => Some("IfNoneMatch"),
     };
-    parameters.extend(more.map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })));
+    parameters.extend(extra_errors.map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })));
     let headers = errors::response_headers(operation);
     let mut answer = json!({ "description": operation.response.about, "headers": headers });
     if let Some(document) = &operation.response.document {

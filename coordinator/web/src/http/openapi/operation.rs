@@ -224,8 +224,8 @@ impl ApiOperation {
         for field in fields {
             let Some(schema) = properties.as_mut().and_then(|all| all.get_mut(*field)) else { continue };
             schema["type"] = json!([schema["type"], "null"]);
-            if let Some(Value::Array(words)) = schema.get_mut("enum") {
-                words.push(Value::Null);
+            if let Some(Value::Array(values)) = schema.get_mut("enum") {
+                values.push(Value::Null);
             }
         }
         self

@@ -63,7 +63,7 @@ fn components_of_one_name_are_one_schema() {
 }
 
 #[test]
-fn answers_require_every_property_but_those_beside_the_document() {
+fn responses_require_every_property_of_the_document() {
     let document: Value = serde_json::from_slice(&to_bytes("https://status.example")).unwrap();
     let monitor = &document["components"]["schemas"]["Monitor"];
     let names: BTreeSet<&str> = monitor["properties"].as_object().unwrap().keys().map(String::as_str).collect();

@@ -106,8 +106,8 @@ macro_rules! words {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let words: Vec<&str> = $all.to_vec();
-                json_schema!({ "type": "string", "enum": words, "description": $about })
+                let values: Vec<&str> = $all.to_vec();
+                json_schema!({ "type": "string", "enum": values, "description": $about })
             }
         }
     )*};

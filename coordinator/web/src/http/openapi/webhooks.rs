@@ -41,7 +41,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
     let kind = AlertKind::WentDown;
     let bytes = alert(kind).to_json();
     let body = String::from_utf8_lossy(&bytes);
-    let about = format!(
+    let description = format!(
         "{ABOUT}\n\nThe headers in the example sign this body with the secret `{EXAMPLE_SECRET}`:\n\n```\n{body}\n```"
     );
     let mut headers =
@@ -51,7 +51,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
         "operationId": "receiveAlert",
         "tags": ["Webhooks"],
         "summary": "Receive an alert",
-        "description": about,
+        "description": description,
         "security": [],
         "parameters": headers,
         "requestBody": { "required": true, "content": { "application/json": { "schema": schema, "examples": bodies() } } },
@@ -74,7 +74,7 @@ pub(super) fn example() -> Value {
 
 /// Returns the header parameters of a request sent at that time; `schema` describes the event's name.
 fn parameters(schema: Value, at: Timestamp, body: &[u8]) -> Vec<Value> {
-    let about = [
+    let description = [
         "Event name, so that a receiver can route without parsing the body.",
         "`sha256=` and the hex of HMAC-SHA256 of the raw body, keyed with the secret as shown.",
         "Delivery id, the same for all attempts.",
@@ -94,11 +94,11 @@ fn parameters(schema: Value, at: Timestamp, body: &[u8]) -> Vec<Value> {
     let headers = signature::signature_headers(&secret, None, DELIVERY, at, body).unwrap_or_default();
     headers
         .into_iter()
-        .zip(about)
+        .zip(description)
         .zip(schemas)
-        .map(|(((name, example), about), schema)| {
+        .map(|(((name, example), description), schema)| {
             json!({
-                "name": name, "in": "header", "required": true, "description": about, "schema": schema,
+                "name": name, "in": "header", "required": true, "description": description, "schema": schema,
                 "example": example,
             })
         })
@@ -116,8 +116,8 @@ fn test_header() -> Value {
 
 /// Returns one body for each event.
 fn bodies() -> Map<String, Value> {
-    let one = |kind: AlertKind| (kind.name().to_owned(), json!({ "summary": summary(kind), "value": alert(kind) }));
-    AlertKind::ALL.into_iter().map(one).collect()
+    let example = |kind: AlertKind| (kind.name().to_owned(), json!({ "summary": summary(kind), "value": alert(kind) }));
+    AlertKind::ALL.into_iter().map(example).collect()
 }
 
 const fn summary(kind: AlertKind) -> &'static str {
@@ -171,7 +171,7 @@ fn alert(kind: AlertKind) -> AlertPayload {
         change: &change,
         at: example_time(kind),
         zone: chrono_tz::UTC,
-        agents: &places(),
+        agents: &agent_labels(),
         is_test: false,
     })
 }
@@ -179,8 +179,9 @@ fn alert(kind: AlertKind) -> AlertPayload {
 /// Returns the two rounds that are the evidence of the example outage.
 fn rounds() -> Vec<RoundReport> {
     let failed = |latency| {
-        let facts = Measurements { status_code: Some(503), latency_ms: Some(latency), ..Measurements::default() };
-        ProbeOutcome::Failed(facts, Failure::UnexpectedStatus(503))
+        let measurements =
+            Measurements { status_code: Some(503), latency_ms: Some(latency), ..Measurements::default() };
+        ProbeOutcome::Failed(measurements, Failure::UnexpectedStatus(503))
     };
     let round = |reason, started: Timestamp, round| RoundReport {
         region: Region::Europe,
@@ -199,7 +200,10 @@ fn rounds() -> Vec<RoundReport> {
     ]
 }
 
-fn places() -> AgentLabels {
-    let place = |name: &str, network: &str| AgentLabel { name: name.to_owned(), network: network.to_owned() };
-    BTreeMap::from([(VantageNo(0), place("frankfurt-1", "AS64500")), (VantageNo(1), place("paris-1", "AS64501"))])
+fn agent_labels() -> AgentLabels {
+    let agent_label = |name: &str, network: &str| AgentLabel { name: name.to_owned(), network: network.to_owned() };
+    BTreeMap::from([
+        (VantageNo(0), agent_label("frankfurt-1", "AS64500")),
+        (VantageNo(1), agent_label("paris-1", "AS64501")),
+    ])
 }

@@ -75,8 +75,8 @@ pub(super) fn requested_page<'a>(
     call: &'a RoutedRequest<()>,
 ) -> Result<(&'a str, PageAddress), ApiError> {
     let slug = call.path_param("slug")?;
-    let own = host(&call.headers).map(|host| context.service.hosts.slug_of_host(host)).transpose()?.flatten();
-    Ok((slug, if own.as_deref() == Some(slug) { PageAddress::OwnHost } else { PageAddress::BasePath }))
+    let own_slug = host(&call.headers).map(|host| context.service.hosts.slug_of_host(host)).transpose()?.flatten();
+    Ok((slug, if own_slug.as_deref() == Some(slug) { PageAddress::OwnHost } else { PageAddress::BasePath }))
 }
 
 /// Returns the internal path of a request to a page's own host; none for other hosts.
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn a_token_is_taken_out_of_a_path() {
-        let found = split_feed_token("/p/shop/t/tok/api/v2/summary.json").map(|(path, (_, token))| (path, token));
-        assert_eq!(found, Some(("/p/shop/api/v2/summary.json".to_owned(), "tok".to_owned())));
+        let split = split_feed_token("/p/shop/t/tok/api/v2/summary.json").map(|(path, (_, token))| (path, token));
+        assert_eq!(split, Some(("/p/shop/api/v2/summary.json".to_owned(), "tok".to_owned())));
         for path in ["/p/shop/t/tok", "/p/shop/t/tok/", "/p/shop/t//x", "/p/shop/x/t/tok/y", "/x/t/tok/y", "/p/shop"] {
             assert_eq!(split_feed_token(path).map(|(path, _)| path), None, "{path}");
         }

@@ -6,7 +6,7 @@ use ::http::HeaderValue;
 use ::http::header::CACHE_CONTROL;
 
 use crate::http::HttpContext;
-use crate::http::document_response::{IMMUTABLE, tagged};
+use crate::http::document_response::{IMMUTABLE, tagged_response};
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::CompressedDocument;
@@ -21,6 +21,6 @@ pub(super) async fn asset(_context: Arc<HttpContext>, call: RoutedRequest<()>) -
         assets::all().into_iter().map(compress).collect()
     });
     let name = call.path_param("name")?;
-    let (_, document) = COMPRESSED.iter().find(|(known, _)| *known == name).ok_or(ApiError::NoRoute)?;
-    Ok(tagged(document, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(IMMUTABLE)))
+    let (_, document) = COMPRESSED.iter().find(|(asset_name, _)| *asset_name == name).ok_or(ApiError::NoRoute)?;
+    Ok(tagged_response(document, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(IMMUTABLE)))
 }

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_read_or_refused_by_its_name() {
+    fn an_invalid_query_parameter_is_named() {
         let read = BadgeQuery::read("metric=uptime&days=7&style=for-the-badge&label=a%20%3Cb%3E&v=1").unwrap();
         let label = Some("a <b>".to_owned());
         assert_eq!(read, BadgeQuery { metric: BadgeMetric::Uptime(7), style: BadgeStyle::Large, label });

@@ -22,8 +22,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 /// `GET /p/{slug}/logo/{digest}` and `GET /p/{slug}/favicon/{digest}`
 pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>, usage: PictureUse) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let found = context.service.pages.picture(&page, usage, call.path_param("digest")?).await;
-    let (kind, bytes) = found.map_err(|error| match error {
+    let picture = context.service.pages.picture(&page, usage, call.path_param("digest")?).await;
+    let (kind, bytes) = picture.map_err(|error| match error {
         ServiceError::NotFound => ApiError::PageNotFound,
         other => other.into(),
     })?;

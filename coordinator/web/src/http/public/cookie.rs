@@ -23,12 +23,12 @@ pub(super) fn is_https(context: &HttpContext) -> bool {
 /// Returns the access tokens in the request's cookies, by name.
 pub(super) fn access_tokens(headers: &HeaderMap, is_https: bool) -> Vec<(String, String)> {
     let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let ours = pairs.filter_map(|(name, value)| {
+    let pairs = values.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    let own_cookies = pairs.filter_map(|(name, value)| {
         let name = if is_https { name.strip_prefix(HOST)? } else { name };
         Some((name.strip_prefix(COOKIE_PREFIX)?.to_owned(), value.to_owned()))
     });
-    ours.take(MAX_COOKIES).collect()
+    own_cookies.take(MAX_COOKIES).collect()
 }
 
 /// Returns the browser's id, if it has one.
@@ -61,25 +61,25 @@ mod tests {
     }
 
     #[test]
-    fn over_https_only_a_cookie_of_this_very_host_counts() {
-        let sent = headers(&["a=b; __Host-plx-one=1; plx-two=2", "__Host-plx-one=3; __Host-other=4; junk"]);
-        let found = |is_https| {
-            let found = access_tokens(&sent, is_https);
-            found.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    fn over_https_only_cookies_with_the_host_prefix_count() {
+        let header_map = headers(&["a=b; __Host-plx-one=1; plx-two=2", "__Host-plx-one=3; __Host-other=4; junk"]);
+        let tokens = |is_https| {
+            let tokens = access_tokens(&header_map, is_https);
+            tokens.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!((found(true), found(false)), ("one=1 one=3".to_owned(), "two=2".to_owned()));
+        assert_eq!((tokens(true), tokens(false)), ("one=1 one=3".to_owned(), "two=2".to_owned()));
         let set = set_cookie("one", "1", 60, true).unwrap();
         assert_eq!(set, "__Host-plx-one=1; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure");
         assert_eq!(set_cookie("one", "", 0, false).unwrap(), "plx-one=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
     }
 
     #[test]
-    fn a_browser_is_known_by_what_it_was_given() {
+    fn a_browser_is_recognized_by_its_cookie() {
         let set = browser_cookie([7; 16], 60, false).unwrap();
-        let pair = set.to_str().unwrap().split(';').next().unwrap().to_owned();
-        assert_eq!(browser(&headers(&[&pair]), false), Some([7; 16]));
-        for bad in ["plx-browser=", "plx-browser=07", "plx-browser=+0000000000000000000000000000007", "x=y"] {
-            assert_eq!(browser(&headers(&[bad]), false), None, "{bad}");
+        let cookie = set.to_str().unwrap().split(';').next().unwrap().to_owned();
+        assert_eq!(browser(&headers(&[&cookie]), false), Some([7; 16]));
+        for invalid in ["plx-browser=", "plx-browser=07", "plx-browser=+0000000000000000000000000000007", "x=y"] {
+            assert_eq!(browser(&headers(&[invalid]), false), None, "{invalid}");
         }
     }
 }

@@ -40,8 +40,8 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 /// `GET /p/{slug}/embed`
 async fn frame(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let mut wanted = url::form_urlencoded::parse(call.query.as_bytes()).filter(|(key, _)| key == "theme");
-    let theme = match wanted.next().as_ref().map(|(_, value)| value.as_ref()) {
+    let mut themes = url::form_urlencoded::parse(call.query.as_bytes()).filter(|(key, _)| key == "theme");
+    let theme = match themes.next().as_ref().map(|(_, value)| value.as_ref()) {
         None | Some("auto") => Theme::Auto,
         Some("light") => Theme::Light,
         Some("dark") => Theme::Dark,

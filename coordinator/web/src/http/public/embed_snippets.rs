@@ -34,8 +34,8 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResu
     let (service, admitted) = (context.service.clone(), page.clone());
     let render_snippets = move || async move {
         let overview = service.public_pages.public_overview(&admitted).await?;
-        let named = overview.monitors.into_iter().map(|listed| (listed.monitor.id, listed.monitor.name));
-        let (monitors, now) = (named.collect::<Vec<_>>(), service.now());
+        let names_by_id = overview.monitors.into_iter().map(|monitor| (monitor.monitor.id, monitor.monitor.name));
+        let (monitors, now) = (names_by_id.collect::<Vec<_>>(), service.now());
         let address = service.pages.url(admitted.page());
         let at = move || {
             render(&EmbedSnippetsPage::new((admitted.page(), admitted.path_prefix()), &address, &monitors, now))

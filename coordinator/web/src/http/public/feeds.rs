@@ -148,11 +148,11 @@ async fn feed(context: Arc<HttpContext>, call: RoutedRequest<()>, kind: FeedForm
     let render_feed = move || async move {
         let mut incidents = service.public_pages.recent_incidents(&authorized).await?;
         let address = service.pages.url(authorized.page());
-        let own = format!("{}{}", by_token.as_ref().unwrap_or(&address), kind.path);
+        let feed_url = format!("{}{}", by_token.as_ref().unwrap_or(&address), kind.path);
         run_blocking(move || {
             incidents.sort_by_key(|view| (Reverse(view.incident.last_change()), Reverse(view.incident.id)));
-            let listed: Vec<IncidentView> = limit_entries(incidents.iter()).cloned().collect();
-            (kind.write)(FeedSite { page: authorized.page(), url: &address }, &own, &listed)
+            let entries: Vec<IncidentView> = limit_entries(incidents.iter()).cloned().collect();
+            (kind.write)(FeedSite { page: authorized.page(), url: &address }, &feed_url, &entries)
         })
         .await
     };

@@ -37,8 +37,8 @@ pub(super) fn access_page(html: String) -> HttpResponse {
 
 /// Returns the query's parameter `t`; empty if it is missing.
 pub(super) fn token_in_query(query: &str) -> String {
-    let found = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "t");
-    found.map(|(_, value)| value.into_owned()).unwrap_or_default()
+    let token = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "t");
+    token.map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
 /// Refuses a form that a browser sends from another site (Fetch Metadata; RFC 6454, 7.3). Clients other than
@@ -48,8 +48,8 @@ pub(super) fn check_form_origin(headers: &HeaderMap, base_url: &str) -> Result<(
     let is_own = match (text(HeaderName::from_static("sec-fetch-site")), text(ORIGIN)) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
         (None, Some(origin)) => Url::parse(origin).is_ok_and(|origin| {
-            let named = text(HOST).and_then(|host| Url::parse(&format!("{}://{host}", origin.scheme())).ok());
-            let is_named = named.is_some_and(|named| named.origin() == origin.origin());
+            let target = text(HOST).and_then(|host| Url::parse(&format!("{}://{host}", origin.scheme())).ok());
+            let is_named = target.is_some_and(|target| target.origin() == origin.origin());
             // A proxy may forward the request under another host name.
             is_named || Url::parse(base_url).is_ok_and(|base| base.origin() == origin.origin())
         }),
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_taken_from_pages_of_its_own_host_alone() {
-        let judged = |pairs: &[(&'static str, &str)]| {
+    fn a_form_is_accepted_only_from_its_own_host() {
+        let is_allowed = |pairs: &[(&'static str, &str)]| {
             let header = |(name, value): &(&'static str, &str)| {
                 (HeaderName::from_static(name), value.parse::<HeaderValue>().unwrap())
             };
@@ -115,7 +115,7 @@ mod tests {
             check_form_origin(&headers, "https://status.example").is_ok()
         };
         let host = ("host", "shop.pages.example");
-        for good in [
+        for allowed in [
             &[host][..],
             &[host, ("sec-fetch-site", "same-origin"), ("origin", "null")],
             &[host, ("sec-fetch-site", "none")],
@@ -123,9 +123,9 @@ mod tests {
             &[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:8080")],
             &[("host", "inner:8080"), ("origin", "https://status.example")],
         ] {
-            assert!(judged(good), "{good:?}");
+            assert!(is_allowed(allowed), "{allowed:?}");
         }
-        for bad in [
+        for rejected in [
             &[host, ("sec-fetch-site", "cross-site")][..],
             &[host, ("sec-fetch-site", "same-site"), ("origin", "https://shop.pages.example")],
             &[host, ("origin", "null")],
@@ -133,7 +133,7 @@ mod tests {
             &[host, ("origin", "https://shop.pages.example.evil.example")],
             &[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:8081")],
         ] {
-            assert!(!judged(bad), "{bad:?}");
+            assert!(!is_allowed(rejected), "{rejected:?}");
         }
         let untold: HeaderMap = [(ORIGIN, HeaderValue::from_static("null"))].into_iter().collect();
         assert!(check_button_origin(&untold, "http://192.0.2.1").is_ok());

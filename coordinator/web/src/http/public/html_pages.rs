@@ -43,8 +43,8 @@ pub(super) async fn status(context: Arc<HttpContext>, call: RoutedRequest<()>) -
         let overview = service.public_pages.public_overview(&authorized).await?;
         Ok(status::to_value(&service, &overview).to_string().into_bytes())
     };
-    let written = context.page_cache.get_or_render(&page, DocumentKind::Status, "application/json", render).await?;
-    Ok(allow_cross_origin(&page, document(&page, &written, &call.headers)))
+    let rendered = context.page_cache.get_or_render(&page, DocumentKind::Status, "application/json", render).await?;
+    Ok(allow_cross_origin(&page, document(&page, &rendered, &call.headers)))
 }
 
 /// `GET /p/{slug}/history`

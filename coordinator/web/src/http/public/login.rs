@@ -47,8 +47,8 @@ pub(super) async fn password(context: Arc<HttpContext>, mut call: RoutedRequest<
         }
         Ok(None) => match access_check::check_access(&context, &call, None)? {
             AccessDecision::Granted(_) => Ok(redirect_to(&at, to)),
-            AccessDecision::PasswordRequired => Ok(login_required(&AccessPage::wrong_password(&at.place, to))),
-            AccessDecision::SignInRequired => Ok(login_required(&AccessPage::email(&at.place, to))),
+            AccessDecision::PasswordRequired => Ok(login_required(&AccessPage::wrong_password(&at.access, to))),
+            AccessDecision::SignInRequired => Ok(login_required(&AccessPage::email(&at.access, to))),
         },
         Err(ServiceError::Busy { seconds }) => {
             context.login_throttle.refund(attempt);
@@ -67,32 +67,32 @@ pub(super) async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest
     let to = safe_path(fields.raw("to"));
     match access_check::check_access(&context, &call, None)? {
         AccessDecision::Granted(_) => return Ok(redirect_to(&at, to)),
-        AccessDecision::PasswordRequired => return Ok(login_required(&AccessPage::password(&at.place, to))),
+        AccessDecision::PasswordRequired => return Ok(login_required(&AccessPage::password(&at.access, to))),
         AccessDecision::SignInRequired => {}
     }
     let now = context.service.now();
-    let place = visitor_key(&call);
-    if let Some(Err(found)) = place.map(|place| context.sign_in_link_limit.admit_many(place, 1, now)) {
-        return Ok(too_many(&at, found.reset_seconds));
+    let network = visitor_key(&call);
+    if let Some(Err(exceeded)) = network.map(|network| context.sign_in_link_limit.admit_many(network, 1, now)) {
+        return Ok(too_many(&at, exceeded.reset_seconds));
     }
     let browser = cookie::browser(&call.headers, at.is_https).unwrap_or_else(rand::random::<BrowserId>);
     let email = fields.one("email").unwrap_or_default();
-    let asking = SignInRequest {
+    let request = SignInRequest {
         email: email.clone(),
         page_url: at.address.clone(),
         browser,
-        client_ip: place,
+        client_ip: network,
         redirect_to: to.to_owned(),
     };
-    match context.service.page_access.request_sign_in(&at.slug, &asking).await {
+    match context.service.page_access.request_sign_in(&at.slug, &request).await {
         Ok(()) => {
-            let reply = page(&AccessPage::email_sent(&at.place));
-            let kept = cookie::browser_cookie(browser, LINK_LIFE / SECOND, at.is_https);
-            Ok(kept.map_or_else(|| HttpResponse::empty(StatusCode::OK), |kept| reply.with(SET_COOKIE, kept)))
+            let reply = page(&AccessPage::email_sent(&at.access));
+            let cookie = cookie::browser_cookie(browser, LINK_LIFE / SECOND, at.is_https);
+            Ok(cookie.map_or_else(|| HttpResponse::empty(StatusCode::OK), |cookie| reply.with(SET_COOKIE, cookie)))
         }
         Err(ServiceError::Invalid(_)) => {
-            let again = AccessPage::wrong_email(&at.place, to, &email);
-            Ok(page(&again).with_status(StatusCode::BAD_REQUEST))
+            let form = AccessPage::wrong_email(&at.access, to, &email);
+            Ok(page(&form).with_status(StatusCode::BAD_REQUEST))
         }
         Err(ServiceError::NotFound) => Err(ApiError::PageNotFound),
         Err(error) => Err(error.into()),
@@ -105,14 +105,14 @@ pub(super) async fn show_link(context: Arc<HttpContext>, call: RoutedRequest<()>
     let at = LoginContext::of(&context, &call)?;
     match access_check::check_access(&context, &call, None)? {
         AccessDecision::Granted(_) => return Ok(redirect_to(&at, "")),
-        AccessDecision::PasswordRequired => return Ok(login_required(&AccessPage::password(&at.place, ""))),
+        AccessDecision::PasswordRequired => return Ok(login_required(&AccessPage::password(&at.access, ""))),
         AccessDecision::SignInRequired => {}
     }
     let (token, browser) = (token_in_query(&call.query), cookie::browser(&call.headers, at.is_https));
     Ok(match context.service.page_access.link_validity(&at.slug, &token, browser.as_ref())? {
-        LinkValidity::Valid => page(&AccessPage::button(&at.place, &token)),
-        LinkValidity::OtherBrowser => login_required(&AccessPage::other_browser(&at.place)),
-        LinkValidity::Invalid => login_required(&AccessPage::invalid_link(&at.place)),
+        LinkValidity::Valid => page(&AccessPage::button(&at.access, &token)),
+        LinkValidity::OtherBrowser => login_required(&AccessPage::other_browser(&at.access)),
+        LinkValidity::Invalid => login_required(&AccessPage::invalid_link(&at.access)),
     })
 }
 
@@ -123,14 +123,14 @@ pub(super) async fn follow_link(context: Arc<HttpContext>, mut call: RoutedReque
     let at = LoginContext::of(&context, &call)?;
     match access_check::check_access(&context, &call, None)? {
         AccessDecision::Granted(_) => return Ok(redirect_to(&at, "")),
-        AccessDecision::PasswordRequired => return Ok(login_required(&AccessPage::password(&at.place, ""))),
+        AccessDecision::PasswordRequired => return Ok(login_required(&AccessPage::password(&at.access, ""))),
         AccessDecision::SignInRequired => {}
     }
     let browser = cookie::browser(&call.headers, at.is_https);
     match context.service.page_access.sign_in_by_link(&at.slug, fields.raw("t"), browser.as_ref()).await? {
         Ok(arrived) => Ok(grant_access(&at, &arrived.token, safe_path(&arrived.redirect_to))),
-        Err(LinkValidity::OtherBrowser) => Ok(login_required(&AccessPage::other_browser(&at.place))),
-        Err(LinkValidity::Invalid | LinkValidity::Valid) => Ok(login_required(&AccessPage::invalid_link(&at.place))),
+        Err(LinkValidity::OtherBrowser) => Ok(login_required(&AccessPage::other_browser(&at.access))),
+        Err(LinkValidity::Invalid | LinkValidity::Valid) => Ok(login_required(&AccessPage::invalid_link(&at.access))),
     }
 }
 
@@ -145,13 +145,13 @@ pub(super) async fn sign_out(context: Arc<HttpContext>, call: RoutedRequest<()>)
     })?;
     let reply = redirect_to(&at, "");
     Ok(match cookie::set_cookie(&name, "", 0, at.is_https) {
-        Some(taken) => reply.with(SET_COOKIE, taken),
+        Some(cookie) => reply.with(SET_COOKIE, cookie),
         None => reply,
     })
 }
 
 fn redirect_to(at: &LoginContext, to: &str) -> HttpResponse {
-    let path = format!("{}{to}", at.place.root);
+    let path = format!("{}{to}", at.access.root);
     let path = if path.starts_with('/') { path } else { format!("/{path}") };
     HttpResponse::empty(StatusCode::SEE_OTHER).with_location(&path)
 }
@@ -159,7 +159,7 @@ fn redirect_to(at: &LoginContext, to: &str) -> HttpResponse {
 fn grant_access(at: &LoginContext, pass: &AccessToken, to: &str) -> HttpResponse {
     let reply = redirect_to(at, to);
     match cookie::set_cookie(&pass.name, &pass.value, ACCESS_TOKEN_LIFE / SECOND, at.is_https) {
-        Some(kept) => reply.with(SET_COOKIE, kept),
+        Some(cookie) => reply.with(SET_COOKIE, cookie),
         None => reply,
     }
 }
@@ -173,7 +173,7 @@ fn login_required(view: &AccessPage) -> HttpResponse {
 }
 
 fn too_many(at: &LoginContext, seconds: u32) -> HttpResponse {
-    page(&AccessPage::too_many_attempts(&at.place, seconds))
+    page(&AccessPage::too_many_attempts(&at.access, seconds))
         .with_status(StatusCode::TOO_MANY_REQUESTS)
         .with(RETRY_AFTER, HeaderValue::from(seconds))
 }

@@ -51,15 +51,15 @@ fn login_form(context: &HttpContext, call: &RoutedRequest<()>, entry: &AccessDec
     };
     let to = safe_path(&to);
     Ok(match entry {
-        AccessDecision::PasswordRequired => AccessPage::password(&at.place, to),
-        AccessDecision::SignInRequired | AccessDecision::Granted(_) => AccessPage::email(&at.place, to),
+        AccessDecision::PasswordRequired => AccessPage::password(&at.access, to),
+        AccessDecision::SignInRequired | AccessDecision::Granted(_) => AccessPage::email(&at.access, to),
     })
 }
 
 /// Address data of a login request.
 pub(super) struct LoginContext {
     pub(super) slug: String,
-    pub(super) place: AccessContext,
+    pub(super) access: AccessContext,
     /// Address of the page as the visitor requested it.
     pub(super) address: String,
     pub(super) is_https: bool,
@@ -75,7 +75,7 @@ impl LoginContext {
         let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
         Ok(Self {
             slug: slug.to_owned(),
-            place: AccessContext {
+            access: AccessContext {
                 root: service.hosts.path_prefix_of(slug, address),
                 base: service.hosts.shared_prefix(address).to_owned(),
                 messages: page_messages::messages(service.page_access.page_language(slug)?),
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn a_redirect_stays_on_the_page() {
-        for good in ["/incidents/inc_0", "/confirm?t=00ff", "/history/2026-11", "/", "?span=30", "/a.b"] {
-            assert_eq!(safe_path(good), good);
+        for allowed in ["/incidents/inc_0", "/confirm?t=00ff", "/history/2026-11", "/", "?span=30", "/a.b"] {
+            assert_eq!(safe_path(allowed), allowed);
         }
-        let long = format!("/{}", "a".repeat(MAX_PATH));
-        for bad in [
+        let too_long = format!("/{}", "a".repeat(MAX_PATH));
+        for rejected in [
             "",
             "x",
             "//evil.example",
@@ -126,9 +126,9 @@ mod tests {
             "@evil.example",
             ".evil",
             "/%5cevil.example/\u{e9}",
-            &long,
+            &too_long,
         ] {
-            assert_eq!(safe_path(bad), "", "{bad}");
+            assert_eq!(safe_path(rejected), "", "{rejected}");
         }
     }
 }

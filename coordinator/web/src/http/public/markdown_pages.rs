@@ -87,8 +87,8 @@ pub(super) async fn markdown_response(
     page: &AuthorizedPage,
     kind: DocumentKind,
 ) -> HandlerResult {
-    let (service, authorized, which) = (context.service.clone(), page.clone(), kind.clone());
-    let make = move || async move { render(&service, &authorized, which).await.map(String::into_bytes) };
+    let (service, authorized, document_kind) = (context.service.clone(), page.clone(), kind.clone());
+    let make = move || async move { render(&service, &authorized, document_kind).await.map(String::into_bytes) };
     let rendered = context
         .page_cache
         .get_or_render(page, DocumentKind::Markdown(Box::new(kind)), markdown_page::MEDIA, make)

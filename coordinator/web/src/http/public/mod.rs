@@ -139,7 +139,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         ),
     ];
     rows.extend(feeds::rows());
-    for more in [
+    for extra_rows in [
         badge::rows(),
         embed::rows(),
         markdown_pages::rows(),
@@ -147,7 +147,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         embed_snippets::rows(),
         well_known::rows(),
     ] {
-        rows.extend(more);
+        rows.extend(extra_rows);
     }
     rows
 }

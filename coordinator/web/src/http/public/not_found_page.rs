@@ -15,9 +15,9 @@ pub(in crate::http) fn not_found_for_people(
     context: &HttpContext,
     headers: &HeaderMap,
     is_own_host: bool,
-    refused: ApiError,
+    error: ApiError,
 ) -> ApiError {
-    match refused {
+    match error {
         ApiError::PageNotFound | ApiError::NoRoute | ApiError::NotFoundWithHint(_) if accepts_html(headers) => {
             let address = if is_own_host { PageAddress::OwnHost } else { PageAddress::BasePath };
             let page = AccessPage::not_found(context.service.hosts.shared_prefix(address));

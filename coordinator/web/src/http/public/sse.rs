@@ -34,10 +34,10 @@ pub(super) async fn events(context: Arc<HttpContext>, call: RoutedRequest<()>) -
     let page = authorize(&context, &call)?;
     let changes = context.page_cache.watch(page.page().id);
     let stopping = context.shutdown_signal();
-    let rest = PageEventStream { context, call, changes, stopping, end: Instant::now() + MAX_LIFETIME };
+    let events = PageEventStream { context, call, changes, stopping, end: Instant::now() + MAX_LIFETIME };
     let reply = HttpResponse::bytes("text/event-stream; charset=utf-8", greeting())
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(reply.with_stream(rest.parts()))
+    Ok(reply.with_stream(events.parts()))
 }
 
 /// Returns the first line of a stream, the reconnection delay. It is random, so that not all browsers reconnect at
@@ -58,8 +58,8 @@ struct PageEventStream {
 impl PageEventStream {
     fn parts(self) -> BodyStream {
         stream::unfold(self, |mut it| async move {
-            let part = it.next().await?;
-            Some((Ok::<_, Infallible>(part), it))
+            let chunk = it.next().await?;
+            Some((Ok::<_, Infallible>(chunk), it))
         })
         .boxed()
     }

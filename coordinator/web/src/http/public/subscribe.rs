@@ -45,7 +45,7 @@ pub(in crate::http) async fn submit(context: Arc<HttpContext>, mut call: RoutedR
     let (email, url) = (fields.one("email"), fields.one("url"));
     let ask = SubscriptionRequest { email: email.clone(), url: url.clone(), monitors: fields.monitors() };
     let subscribed = match visitor_key(&call) {
-        Some(place) => context.service.subscribers.subscribe_from_ip(place, &at.page, &ask).await,
+        Some(network) => context.service.subscribers.subscribe_from_ip(network, &at.page, &ask).await,
         None => context.service.subscribers.subscribe(&at.page, &ask).await,
     };
     match subscribed {

@@ -98,8 +98,8 @@ async fn icon(context: Arc<HttpContext>, _call: RoutedRequest<()>) -> HandlerRes
 /// `GET /p/{slug}/favicon.ico`
 async fn page_icon(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let own = page.page().branding.favicon.map(|it| format!("{}/favicon/{}", page.path_prefix(), it.hex()));
-    let path = own.unwrap_or_else(|| default_icon(&context, page.address()));
+    let icon = page.page().branding.favicon.map(|it| format!("{}/favicon/{}", page.path_prefix(), it.hex()));
+    let path = icon.unwrap_or_else(|| default_icon(&context, page.address()));
     Ok(with_cache_lifetime(&page, redirect_to(&path), FRESH))
 }
 
@@ -148,7 +148,7 @@ fn description(context: &HttpContext) -> Value {
 fn linkset(address: &str, links: &Value) -> HttpResponse {
     let reply = HttpResponse::bytes(LINKSET, json!({ "linkset": links }).to_string());
     match HeaderValue::try_from(format!("<{address}{CATALOG}>; rel=\"api-catalog\"")) {
-        Ok(own) => reply.with(LINK, own),
+        Ok(service_document) => reply.with(LINK, service_document),
         Err(_) => reply,
     }
 }

@@ -77,9 +77,9 @@ fn parse_address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    fn seen(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
-        let pair = |(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
-        let headers: HeaderMap = headers.iter().map(pair).collect();
+    fn client_ip_of(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
+        let header = |(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
+        let headers: HeaderMap = headers.iter().map(header).collect();
         client_ip(Some(PeerAddress(peer.parse().unwrap())), &headers).map(|visitor| visitor.address.to_string())
     }
 
@@ -96,7 +96,7 @@ mod tests {
             (&[("forwarded", "proto=https;for=192.0.2.1")], "192.0.2.1"),
         ] {
             for peer in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-                assert_eq!(seen(peer, headers).as_deref(), Some(expected), "{headers:?}");
+                assert_eq!(client_ip_of(peer, headers).as_deref(), Some(expected), "{headers:?}");
             }
         }
     }
@@ -112,7 +112,7 @@ mod tests {
             &[("forwarded", "for=_hidden")],
             &[("forwarded", "by=192.0.2.1")],
         ] {
-            assert_eq!(seen("127.0.0.1", headers), None, "{headers:?}");
+            assert_eq!(client_ip_of("127.0.0.1", headers), None, "{headers:?}");
         }
         assert_eq!(client_ip(None, &HeaderMap::new()), None);
     }
@@ -121,17 +121,17 @@ mod tests {
     fn headers_of_a_remote_peer_are_ignored() {
         for peer in ["203.0.113.7", "10.0.0.1", "2001:db8::7"] {
             let headers = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
-            assert_eq!(seen(peer, &headers).as_deref(), Some(peer));
+            assert_eq!(client_ip_of(peer, &headers).as_deref(), Some(peer));
         }
     }
 
     #[test]
-    fn a_v6_network_counts_as_one() {
-        let place = |text: &str| address_key(text.parse().unwrap());
-        assert_eq!(place("2001:db8::1"), place("2001:db8::ffff:1"));
-        assert_ne!(place("2001:db8:0:1::1"), place("2001:db8::1"));
-        assert_eq!(place("::ffff:192.0.2.1"), place("192.0.2.1"));
-        assert_ne!(place("192.0.2.2"), place("192.0.2.1"));
+    fn an_ipv6_network_counts_as_one_address() {
+        let key_of = |text: &str| address_key(text.parse().unwrap());
+        assert_eq!(key_of("2001:db8::1"), key_of("2001:db8::ffff:1"));
+        assert_ne!(key_of("2001:db8:0:1::1"), key_of("2001:db8::1"));
+        assert_eq!(key_of("::ffff:192.0.2.1"), key_of("192.0.2.1"));
+        assert_ne!(key_of("192.0.2.2"), key_of("192.0.2.1"));
         let network = |text: &str| network_key(text.parse().unwrap());
         assert_eq!(network("2001:db8:0:ffff::1"), network("2001:db8::1"));
         assert_ne!(network("2001:db8:1::1"), network("2001:db8::1"));

@@ -85,9 +85,9 @@ where
 /// Returns true if a request names its host exactly once, which HTTP/1.1 requires (RFC 9112, section 3.2). HTTP/2 sends
 /// `:authority` (RFC 9113, section 8.3.1), which is copied to the header; if both are sent, they must agree.
 fn has_valid_host<B>(request: &mut Request<B>) -> bool {
-    let named = request.headers().get_all(HOST).iter().count();
+    let host_count = request.headers().get_all(HOST).iter().count();
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
-    match (named, authority) {
+    match (host_count, authority) {
         (0, None) => request.version() < Version::HTTP_11,
         (0, Some(authority)) if request.version() == Version::HTTP_2 => {
             HeaderValue::try_from(authority).is_ok_and(|host| {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_request_names_one_host() {
-        let named = |version, uri: &str, hosts: &[&str]| {
+        let is_valid = |version, uri: &str, hosts: &[&str]| {
             let mut request = Request::builder().version(version).uri(uri);
             for host in hosts {
                 request = request.header(HOST, *host);
@@ -134,7 +134,7 @@ mod tests {
             (two, "https://a.example/", &["b.example"], None),
             (two, "/", &[], None),
         ] {
-            assert_eq!(named(version, uri, hosts).as_deref(), expected, "{version:?} {uri} {hosts:?}");
+            assert_eq!(is_valid(version, uri, hosts).as_deref(), expected, "{version:?} {uri} {hosts:?}");
         }
     }
 }

@@ -20,9 +20,9 @@ pub(super) struct ConnectionPermit {
 }
 
 impl ConnectionLimit {
-    /// Creates a limit of `most` connections per address.
-    pub(super) fn new(most: usize) -> Self {
-        Self { max_per_address: most, open: Arc::default() }
+    /// Creates a limit of `max` connections per address.
+    pub(super) fn new(max: usize) -> Self {
+        Self { max_per_address: max, open: Arc::default() }
     }
 
     /// Returns a permit for a connection, or `None` if its address is at the limit. Loopback is not counted, since a
@@ -32,12 +32,12 @@ impl ConnectionLimit {
         if peer.is_loopback() {
             return Some(ConnectionPermit { limit: self.clone(), peer: None });
         }
-        let mut held = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = held.get(&peer).copied().unwrap_or(0);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.get(&peer).copied().unwrap_or(0);
         if count >= self.max_per_address {
             return None;
         }
-        held.insert(peer, count + 1);
+        open.insert(peer, count + 1);
         Some(ConnectionPermit { limit: self.clone(), peer: Some(peer) })
     }
 }
@@ -45,10 +45,10 @@ impl ConnectionLimit {
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let Some(peer) = self.peer else { return };
-        let mut held = self.limit.open.lock().unwrap_or_else(PoisonError::into_inner);
-        match held.get(&peer).copied() {
-            Some(count) if count > 1 => held.insert(peer, count - 1),
-            _ => held.remove(&peer),
+        let mut open = self.limit.open.lock().unwrap_or_else(PoisonError::into_inner);
+        match open.get(&peer).copied() {
+            Some(count) if count > 1 => open.insert(peer, count - 1),
+            _ => open.remove(&peer),
         };
     }
 }
@@ -69,28 +69,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_its_share_and_gets_it_back() {
-        let crowd = ConnectionLimit::new(2);
+    fn connections_per_address_are_limited_and_released() {
+        let limit = ConnectionLimit::new(2);
         let [one, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
-        let first = crowd.admit(one);
-        let second = crowd.admit(one);
+        let first = limit.admit(one);
+        let second = limit.admit(one);
         assert!(first.is_some() && second.is_some());
-        assert!(crowd.admit(one).is_none());
-        assert!(crowd.admit(other).is_some());
+        assert!(limit.admit(one).is_none());
+        assert!(limit.admit(other).is_some());
         drop(first);
-        assert!(crowd.admit(one).is_some());
+        assert!(limit.admit(one).is_some());
         drop(second);
-        assert!(crowd.open.lock().unwrap().is_empty());
+        assert!(limit.open.lock().unwrap().is_empty());
     }
 
     #[test]
-    fn a_host_is_one_by_all_its_addresses_and_loopback_is_free() {
-        let crowd = ConnectionLimit::new(1);
-        let _held = crowd.admit("2001:db8::1".parse().unwrap());
-        assert!(crowd.admit("2001:db8::2".parse().unwrap()).is_none());
-        assert!(crowd.admit("2001:db8:0:1::1".parse().unwrap()).is_some());
-        let _held = crowd.admit("::ffff:192.0.2.1".parse().unwrap());
-        assert!(crowd.admit("192.0.2.1".parse().unwrap()).is_none());
-        let _free = ["127.0.0.1", "127.0.0.1", "::1", "::1"].map(|it| crowd.admit(it.parse().unwrap()).unwrap());
+    fn an_ipv6_network_shares_one_limit_and_loopback_has_none() {
+        let limit = ConnectionLimit::new(1);
+        let _held = limit.admit("2001:db8::1".parse().unwrap());
+        assert!(limit.admit("2001:db8::2".parse().unwrap()).is_none());
+        assert!(limit.admit("2001:db8:0:1::1".parse().unwrap()).is_some());
+        let _held = limit.admit("::ffff:192.0.2.1".parse().unwrap());
+        assert!(limit.admit("192.0.2.1".parse().unwrap()).is_none());
+        let _free = ["127.0.0.1", "127.0.0.1", "::1", "::1"].map(|it| limit.admit(it.parse().unwrap()).unwrap());
     }
 }

@@ -20,7 +20,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// A body that hands back its unread rest when dropped.
 struct RecoverableBody {
     body: Option<RequestBody>,
-    back: Option<oneshot::Sender<RequestBody>>,
+    return_body: Option<oneshot::Sender<RequestBody>>,
 }
 
 /// The unread rest of a body.
@@ -28,8 +28,8 @@ pub(in crate::http) struct UnreadBody(oneshot::Receiver<RequestBody>);
 
 /// Splits a body into one to read and a handle to its unread rest.
 pub(in crate::http) fn recoverable(body: RequestBody) -> (RequestBody, UnreadBody) {
-    let (back, rest) = oneshot::channel();
-    (RecoverableBody { body: Some(body), back: Some(back) }.boxed(), UnreadBody(rest))
+    let (return_body, rest) = oneshot::channel();
+    (RecoverableBody { body: Some(body), return_body: Some(return_body) }.boxed(), UnreadBody(rest))
 }
 
 impl Stream for RecoverableBody {
@@ -47,9 +47,9 @@ impl Stream for RecoverableBody {
 
 impl Drop for RecoverableBody {
     fn drop(&mut self) {
-        if let (Some(body), Some(back)) = (self.body.take(), self.back.take()) {
+        if let (Some(body), Some(return_body)) = (self.body.take(), self.return_body.take()) {
             // Fails if the handle was dropped; the rest then stays unread.
-            let _: Result<(), RequestBody> = back.send(body);
+            let _: Result<(), RequestBody> = return_body.send(body);
         }
     }
 }
@@ -60,19 +60,19 @@ impl UnreadBody {
         self.drain_within(DRAIN_TIMEOUT).await;
     }
 
-    async fn drain_within(mut self, patience: Duration) {
+    async fn drain_within(mut self, limit: Duration) {
         let Ok(mut body) = self.0.try_recv() else { return };
         let taking = async {
-            let mut taken = 0;
-            while let Some(Ok(part)) = body.next().await {
-                taken += part.len();
-                if taken > MAX_BYTES {
+            let mut drained = 0;
+            while let Some(Ok(chunk)) = body.next().await {
+                drained += chunk.len();
+                if drained > MAX_BYTES {
                     return;
                 }
             }
         };
         // A slow sender may lose the response.
-        let _: Result<(), _> = timeout(patience, taking).await;
+        let _: Result<(), _> = timeout(limit, taking).await;
     }
 }
 
@@ -86,33 +86,33 @@ mod tests {
     use super::*;
 
     fn parts(count: usize, length: usize) -> (RequestBody, Arc<AtomicUsize>) {
-        let given = Arc::<AtomicUsize>::default();
-        let counted = Arc::clone(&given);
+        let sent_bytes = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&sent_bytes);
         let each = move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
             Ok(Bytes::from(vec![b' '; length]))
         };
-        (stream::iter(0..count).map(each).boxed(), given)
+        (stream::iter(0..count).map(each).boxed(), sent_bytes)
     }
 
     #[tokio::test]
-    async fn what_a_reader_left_is_taken_and_no_more_than_is_bearable() {
+    async fn an_unread_body_is_drained_up_to_a_limit() {
         for (count, length, read, expected) in [(9, 10, 0, 9), (9, 10, 4, 9), (9, 10, 9, 9), (100, 1 << 20, 1, 18)] {
-            let (body, given) = parts(count, length);
-            let (mut lent, rest) = recoverable(body);
+            let (body, sent_bytes) = parts(count, length);
+            let (mut lent_body, rest) = recoverable(body);
             for _ in 0..read {
-                lent.next().await.unwrap().unwrap();
+                lent_body.next().await.unwrap().unwrap();
             }
-            drop(lent);
+            drop(lent_body);
             rest.drain().await;
-            assert_eq!(given.load(Ordering::Relaxed), expected, "{count} of {length} after {read}");
+            assert_eq!(sent_bytes.load(Ordering::Relaxed), expected, "{count} of {length} after {read}");
         }
     }
 
     #[tokio::test]
-    async fn one_that_never_comes_is_not_waited_for() {
-        let (lent, rest) = recoverable(stream::pending().boxed());
-        drop(lent);
+    async fn draining_a_stalled_body_times_out() {
+        let (body, rest) = recoverable(stream::pending().boxed());
+        drop(body);
         rest.drain_within(Duration::from_millis(20)).await;
     }
 }

@@ -50,20 +50,20 @@ where
     };
     let mut stopping = client.context.shutdown_signal();
     let is_stopping = stopping.clone();
-    // An error means that the sender is gone, which is a shutdown too.
+    // An error means that the sender was dropped, which is a shutdown too.
     let mut stop = pin!(async move { drop(stopping.wait_for(|stop| *stop).await) });
     let mut silence = pin!(sleep(limits.header_timeout));
-    let mut answered = Instant::now();
-    let mut held = BytesMut::new();
+    let mut last_response = Instant::now();
+    let mut unread = BytesMut::new();
     loop {
-        held.reserve(READ_BYTES);
+        unread.reserve(READ_BYTES);
         let read = tokio::select! {
             biased;
-            read = io.read_buf(&mut held) => read,
+            read = io.read_buf(&mut unread) => read,
             () = stop.as_mut() => return false,
             () = silence.as_mut() => {
                 // The timer is not reset with each response, which would cost more than some responses do.
-                let until = answered + limits.header_timeout;
+                let until = last_response + limits.header_timeout;
                 if until <= Instant::now() {
                     return false;
                 }
@@ -75,27 +75,27 @@ where
             return false;
         }
         let mut waits = 0;
-        while !held.is_empty() {
-            let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(question);
-            let (response, length, closes) = match look_up(&held, look) {
+        while !unread.is_empty() {
+            let answer = |request: &SimpleRequest<'_>| client.context.response_index.respond_raw(request);
+            let (response, length, closes) = match look_up(&unread, answer) {
                 Some((FastPathLookup::Ready(response), length, closes)) => (response, length, closes),
                 Some((FastPathLookup::Rendering(rendering), ..)) => {
                     waits += 1;
                     match await_rendering(client, rendering).await {
                         Ok(true) if waits < MAX_RENDER_WAITS => continue,
                         Ok(_) => {
-                            io.unread(held.freeze());
+                            io.unread(unread.freeze());
                             return true;
                         }
-                        Err(late) => (late, held.len(), true),
+                        Err(rejection) => (rejection, unread.len(), true),
                     }
                 }
                 None => {
-                    io.unread(held.freeze());
+                    io.unread(unread.freeze());
                     return true;
                 }
             };
-            held.advance(length);
+            unread.advance(length);
             waits = 0;
             client.context.count_response(response.status);
             let now = client.context.service.now();
@@ -110,7 +110,7 @@ where
                 return false;
             }
         }
-        answered = Instant::now();
+        last_response = Instant::now();
         // Checked here too: while a client keeps sending requests, the select above never sees the shutdown.
         if *is_stopping.borrow() {
             let _ = io.shutdown().await;
@@ -167,10 +167,10 @@ fn put_date(head: &mut BytesMut, now: Timestamp) {
         static MADE: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
     }
     let second = u64::try_from(now.as_millis() / SECOND).unwrap_or_default();
-    MADE.with_borrow_mut(|(made, date)| {
-        if *made != second || date.is_empty() {
+    MADE.with_borrow_mut(|(made_at, date)| {
+        if *made_at != second || date.is_empty() {
             let at = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
-            (*made, *date) = (second, httpdate::fmt_http_date(at));
+            (*made_at, *date) = (second, httpdate::fmt_http_date(at));
         }
         head.extend_from_slice(date.as_bytes());
     });
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_date_is_of_its_second() {
+    fn the_date_header_changes_every_second() {
         let response = |millis: i64| {
             let mut head = BytesMut::new();
             put_date(&mut head, Timestamp::from_millis(millis));

@@ -77,24 +77,24 @@ impl H2Guard {
     }
 
     /// Returns a reason to close the connection now, if there is one: a response stalled for `stall`, mass resets, or
-    /// no request for `first` since the connection was opened or for `quiet` since the last one.
+    /// no request for `first` since the connection was opened or for `idle_for` since the last one.
     pub(super) fn close_reason(
         &self,
         now: Instant,
         stall: Duration,
         first: Duration,
-        quiet: Duration,
+        idle_for: Duration,
     ) -> Option<H2CloseReason> {
         let all = self.lock();
-        let lasted = |since: Instant| now.saturating_duration_since(since);
-        if all.open.values().flatten().any(|since| lasted(*since) >= stall) {
+        let elapsed = |since: Instant| now.saturating_duration_since(since);
+        if all.open.values().flatten().any(|since| elapsed(*since) >= stall) {
             return Some(H2CloseReason::Stalled);
         }
         if all.cancelled >= MAX_FREE_RESETS && all.cancelled.saturating_mul(2) > all.opened {
             return Some(H2CloseReason::RapidReset);
         }
-        let limit = if all.opened == 0 { first } else { quiet };
-        (all.open.is_empty() && lasted(all.idle_since) >= limit).then_some(H2CloseReason::Idle)
+        let limit = if all.opened == 0 { first } else { idle_for };
+        (all.open.is_empty() && elapsed(all.idle_since) >= limit).then_some(H2CloseReason::Idle)
     }
 
     fn lock(&self) -> MutexGuard<'_, ConnectionStreams> {
@@ -140,9 +140,9 @@ pub(super) struct GuardedBody<B> {
 impl<B> GuardedBody<B> {
     /// Splits off the next chunk.
     fn next_chunk(&mut self) -> Bytes {
-        let piece = self.unsent.split_to(CHUNK_BYTES.min(self.unsent.len()));
+        let chunk = self.unsent.split_to(CHUNK_BYTES.min(self.unsent.len()));
         // The last chunk is copied, so that it does not keep a whole document in memory.
-        if self.unsent.is_empty() { Bytes::copy_from_slice(&piece) } else { piece }
+        if self.unsent.is_empty() { Bytes::copy_from_slice(&chunk) } else { chunk }
     }
 }
 
@@ -173,13 +173,13 @@ impl<B: Body<Data = Bytes> + Unpin> Body for GuardedBody<B> {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let rest = self.unsent.len() as u64;
+        let remaining = self.unsent.len() as u64;
         let all = self.body.size_hint();
         let mut hint = SizeHint::new();
         if let Some(upper) = all.upper() {
-            hint.set_upper(upper.saturating_add(rest));
+            hint.set_upper(upper.saturating_add(remaining));
         }
-        hint.set_lower(all.lower().saturating_add(rest));
+        hint.set_lower(all.lower().saturating_add(remaining));
         hint
     }
 }
@@ -204,7 +204,7 @@ mod tests {
     const SLACK: Duration = Duration::from_secs(5);
 
     #[test]
-    fn a_connection_without_requests_ends_sooner_than_one_that_had_some() {
+    fn a_connection_without_requests_is_closed_sooner() {
         let streams = H2Guard::new();
         assert_eq!(verdict(&streams, FIRST - SLACK), None);
         assert_eq!(verdict(&streams, FIRST), Some(H2CloseReason::Idle));
@@ -216,39 +216,39 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_left_lying_ends_it_and_one_that_waits_for_news_does_not() {
+    fn an_unread_response_closes_the_connection_and_a_pending_one_does_not() {
         let streams = H2Guard::new();
-        let taken = streams.open_stream().guard_body(());
+        let stream = streams.open_stream().guard_body(());
         assert_eq!(verdict(&streams, STALL - SLACK), None);
         assert_eq!(verdict(&streams, STALL), Some(H2CloseReason::Stalled));
-        taken.stream.set_pending(false);
+        stream.stream.set_pending(false);
         assert_eq!(verdict(&streams, STALL * 10), None, "there is nothing to send");
-        taken.stream.set_pending(true);
+        stream.stream.set_pending(true);
         assert_eq!(verdict(&streams, STALL), Some(H2CloseReason::Stalled));
     }
 
     #[test]
-    fn an_answer_is_handed_out_in_pieces_and_nothing_is_lost() {
+    fn a_response_is_sent_in_chunks_and_complete() {
         let document = Bytes::from(vec![7; CHUNK_BYTES * 2 + 1]);
         let mut body = H2Guard::new().open_stream().guard_body(Full::new(document.clone()));
         let mut cx = Context::from_waker(Waker::noop());
-        let mut left = document.len();
+        let mut remaining = document.len();
         for expected in [CHUNK_BYTES, CHUNK_BYTES, 1] {
-            assert_eq!(body.size_hint().exact(), Some(left as u64));
+            assert_eq!(body.size_hint().exact(), Some(remaining as u64));
             assert!(!body.is_end_stream());
             let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut cx) else { panic!() };
             let data = frame.into_data().unwrap();
             assert_eq!(data.len(), expected);
             let is_copy = !document.as_ptr_range().contains(&data.as_ptr());
             assert_eq!(is_copy, expected == 1);
-            left -= expected;
+            remaining -= expected;
         }
         assert!(body.is_end_stream() && body.size_hint().exact() == Some(0));
         assert!(matches!(Pin::new(&mut body).poll_frame(&mut cx), Poll::Ready(None)));
     }
 
     #[test]
-    fn whoever_only_cancels_is_known_and_an_impatient_reader_is_not() {
+    fn a_client_that_only_resets_streams_is_closed() {
         let impatient = H2Guard::new();
         for _ in 0..MAX_FREE_RESETS {
             drop(impatient.open_stream().guard_body(()));

@@ -48,7 +48,7 @@ pub(super) async fn serve_with_hyper<S, I>(
     S::Future: Send,
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let served = service_fn(move |request| {
+    let service = service_fn(move |request| {
         let client = Arc::clone(&client);
         async move { client.handle(request).await }
     });
@@ -59,7 +59,7 @@ pub(super) async fn serve_with_hyper<S, I>(
         // Exact, while the limit of the buffer depends on the parts in which a header section arrives.
         .max_header_size(MAX_HEADER_BYTES)
         .max_headers(MAX_HEADERS)
-        .serve_connection(TokioIo::new(io), served);
+        .serve_connection(TokioIo::new(io), service);
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "a connection ended with an error");
     }

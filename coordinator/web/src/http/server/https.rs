@@ -101,9 +101,9 @@ where
 {
     let io = TokioIo::new(WriteTimeoutStream::new(stream, limits.write_timeout, client.activity.clone()));
     let streams = H2Guard::new();
-    let (mut stopping, begun, visitor) = (client.context.shutdown_signal(), streams.clone(), client);
-    let served = service_fn(move |request| {
-        let (client, stream) = (Arc::clone(&visitor), begun.open_stream());
+    let (mut stopping, request_streams, visitor) = (client.context.shutdown_signal(), streams.clone(), client);
+    let service = service_fn(move |request| {
+        let (client, stream) = (Arc::clone(&visitor), request_streams.open_stream());
         async move {
             let answer = client.handle(request).await?;
             Ok::<_, Infallible>(answer.map(|body| stream.guard_body(body)))
@@ -120,15 +120,15 @@ where
         .max_local_error_reset_streams(MAX_LOCAL_RESETS)
         .keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-        .serve_connection(io, served);
+        .serve_connection(io, service);
     tokio::pin!(connection);
     let stop = async move {
-        // An error means that the sender is gone, which is a shutdown too.
+        // An error means that the sender was dropped, which is a shutdown too.
         let _ = stopping.wait_for(|stop| *stop).await;
     };
     tokio::pin!(stop);
-    let mut looks = interval(GUARD_INTERVAL);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = interval(GUARD_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_ending = false;
     loop {
         tokio::select! {
@@ -143,7 +143,7 @@ where
                 is_ending = true;
                 connection.as_mut().graceful_shutdown();
             }
-            _ = looks.tick() => match streams.close_reason(Instant::now(), limits.write_timeout, limits.header_timeout, IDLE_TIMEOUT) {
+            _ = ticks.tick() => match streams.close_reason(Instant::now(), limits.write_timeout, limits.header_timeout, IDLE_TIMEOUT) {
                 None => {}
                 // After GOAWAY the client may still send what was in flight; the next check closes the connection.
                 Some(H2CloseReason::Idle) if !is_ending => {

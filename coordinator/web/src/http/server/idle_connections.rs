@@ -81,10 +81,10 @@ enum Eviction {
 }
 
 impl IdleConnections {
-    /// Creates an empty set. No connection is evicted before it has been idle for `fresh`.
-    pub(super) fn new(fresh: Duration) -> Self {
+    /// Creates an empty set. No connection is evicted before it has been idle for `grace_period`.
+    pub(super) fn new(grace_period: Duration) -> Self {
         Self(Arc::new(IdleState {
-            min_idle: fresh,
+            min_idle: grace_period,
             epoch: Instant::now(),
             queue: Mutex::default(),
             waiters: AtomicU32::new(0),
@@ -99,17 +99,17 @@ impl IdleConnections {
         let mut all = lock(&self.0.queue);
         let number = all.next_number;
         all.next_number += 1;
-        let kept = Arc::new(ActivityState {
+        let state = Arc::new(ActivityState {
             number,
             queued_at: AtomicU64::new(now),
             flags: AtomicU32::new(0),
             idle_since: AtomicU64::new(now),
             evict: Notify::new(),
         });
-        all.by_idle_since.insert((now, number), Arc::clone(&kept));
+        all.by_idle_since.insert((now, number), Arc::clone(&state));
         drop(all);
         self.notify_waiters();
-        ConnectionActivity(Arc::new(ActivityHandle { idle: self.clone(), state: kept }))
+        ConnectionActivity(Arc::new(ActivityHandle { idle: self.clone(), state }))
     }
 
     /// Asks the connection idle for longest to close; waits until one is idle.
@@ -141,22 +141,22 @@ impl IdleConnections {
         let mut all = lock(&self.0.queue);
         while let Some(first) = all.by_idle_since.first_entry() {
             let (filed, _) = *first.key();
-            let seat = first.remove();
-            match seat.idle_since() {
+            let connection = first.remove();
+            match connection.idle_since() {
                 Some(since) if since <= filed => {
                     let until = self.0.epoch + Duration::from_nanos(since) + self.0.min_idle;
                     if until <= Instant::now() {
-                        seat.evict.notify_one();
+                        connection.evict.notify_one();
                         return Eviction::Evicted;
                     }
-                    all.enqueue(filed, seat);
+                    all.enqueue(filed, connection);
                     return Eviction::TooRecent(until);
                 }
-                Some(since) => all.enqueue(since, seat),
+                Some(since) => all.enqueue(since, connection),
                 None => {
                     // It may have become idle just now, without seeing that it is dequeued.
-                    if is_idle(seat.flags.fetch_or(DEQUEUED, Ordering::SeqCst)) {
-                        all.requeue(seat);
+                    if is_idle(connection.flags.fetch_or(DEQUEUED, Ordering::SeqCst)) {
+                        all.requeue(connection);
                     }
                 }
             }
@@ -177,15 +177,15 @@ impl IdleConnections {
 }
 
 impl IdleQueue {
-    fn enqueue(&mut self, moment: u64, seat: Arc<ActivityState>) {
-        seat.queued_at.store(moment, Ordering::Relaxed);
-        self.by_idle_since.insert((moment, seat.number), seat);
+    fn enqueue(&mut self, since: u64, connection: Arc<ActivityState>) {
+        connection.queued_at.store(since, Ordering::Relaxed);
+        self.by_idle_since.insert((since, connection.number), connection);
     }
 
     /// Requeues a connection that is idle again, if it is dequeued.
-    fn requeue(&mut self, seat: Arc<ActivityState>) {
-        if seat.flags.fetch_and(!DEQUEUED, Ordering::SeqCst) & DEQUEUED != 0 {
-            self.enqueue(seat.idle_since.load(Ordering::SeqCst), seat);
+    fn requeue(&mut self, connection: Arc<ActivityState>) {
+        if connection.flags.fetch_and(!DEQUEUED, Ordering::SeqCst) & DEQUEUED != 0 {
+            self.enqueue(connection.idle_since.load(Ordering::SeqCst), connection);
         }
     }
 }
@@ -193,13 +193,13 @@ impl IdleQueue {
 impl ConnectionActivity {
     /// Waits until this connection is to be closed. If it is busy by then, it declines and another one is evicted.
     pub(super) async fn evicted(&self) {
-        let ActivityHandle { idle, state: kept } = &*self.0;
+        let ActivityHandle { idle, state } = &*self.0;
         loop {
-            kept.evict.notified().await;
-            if kept.idle_since().is_some() {
+            state.evict.notified().await;
+            if state.idle_since().is_some() {
                 return;
             }
-            lock(&idle.0.queue).enqueue(idle.now_nanos(), Arc::clone(kept));
+            lock(&idle.0.queue).enqueue(idle.now_nanos(), Arc::clone(state));
             idle.0.declined.notify_one();
         }
     }
@@ -266,9 +266,9 @@ impl Drop for ActivityHandle {
 struct EvictionWaiter<'a>(&'a AtomicU32);
 
 impl<'a> EvictionWaiter<'a> {
-    fn new(wanted: &'a AtomicU32) -> Self {
-        wanted.fetch_add(1, Ordering::SeqCst);
-        Self(wanted)
+    fn new(wanted_slots: &'a AtomicU32) -> Self {
+        wanted_slots.fetch_add(1, Ordering::SeqCst);
+        Self(wanted_slots)
     }
 }
 
@@ -289,23 +289,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_idle_for_longest_leaves_and_those_with_a_request_stay() {
+    fn the_longest_idle_connection_is_evicted_and_busy_ones_stay() {
         let idle = IdleConnections::new(Duration::ZERO);
-        let [busy, sending, used, fresh] = std::array::from_fn(|_| idle.register());
+        let [busy, sending, used, unused] = std::array::from_fn(|_| idle.register());
         let _busy = [busy.begin_request(), busy.begin_request()];
         drop(busy.begin_request());
         busy.mark_sent();
         drop(sending.begin_request());
-        // It was used later than the others and is idle for less time than the fresh one.
+        // It was used later than the others and is idle for less time than the unused one.
         drop(used.begin_request());
         used.mark_sent();
-        for seat in [&fresh, &used] {
+        for connection in [&unused, &used] {
             assert!(idle.evict_one().now_or_never().is_some());
-            assert!(seat.evicted().now_or_never().is_some());
+            assert!(connection.evicted().now_or_never().is_some());
         }
         assert!(idle.evict_one().now_or_never().is_none());
-        for seat in [&busy, &sending] {
-            assert!(seat.evicted().now_or_never().is_none());
+        for connection in [&busy, &sending] {
+            assert!(connection.evicted().now_or_never().is_none());
         }
         sending.mark_sent();
         assert!(idle.evict_one().now_or_never().is_some());
@@ -313,32 +313,32 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_waiting_connection_gets_a_slot_once_another_is_idle() {
+    async fn a_waiting_connection_gets_the_slot_of_an_idle_one() {
         let idle = IdleConnections::new(Duration::ZERO);
-        let seat = idle.register();
-        let requests = seat.begin_request();
-        let answered = async {
+        let connection = idle.register();
+        let requests = connection.begin_request();
+        let response = async {
             drop(requests);
-            seat.mark_sent();
+            connection.mark_sent();
         };
-        tokio::join!(idle.evict_one(), answered);
-        seat.evicted().await;
+        tokio::join!(idle.evict_one(), response);
+        connection.evicted().await;
     }
 
     #[tokio::test]
-    async fn a_fresh_connection_is_left_alone_and_one_with_a_request_by_then_stays() {
+    async fn a_new_connection_is_not_evicted_before_it_can_send_a_request() {
         const FRESH: Duration = Duration::from_millis(50);
         let idle = IdleConnections::new(FRESH);
-        let (begun, seat) = (Instant::now(), idle.register());
+        let (started, connection) = (Instant::now(), idle.register());
         idle.evict_one().await;
-        assert!(begun.elapsed() >= FRESH);
-        let _asked = seat.begin_request();
-        assert!(seat.evicted().now_or_never().is_none());
+        assert!(started.elapsed() >= FRESH);
+        let _asked = connection.begin_request();
+        assert!(connection.evicted().now_or_never().is_none());
         assert!(idle.eviction_declined().now_or_never().is_some());
     }
 
     #[test]
-    fn one_that_was_busy_at_every_look_comes_back_into_the_order() {
+    fn a_busy_connection_is_queued_again_once_idle() {
         let idle = IdleConnections::new(Duration::ZERO);
         let [first, second] = std::array::from_fn(|_| idle.register());
         let requests = [first.begin_request(), second.begin_request()];
@@ -352,9 +352,9 @@ mod tests {
         // Busy and idle again, which moves it to the end.
         drop(second.begin_request());
         second.mark_sent();
-        for seat in [&first, &second] {
+        for connection in [&first, &second] {
             assert!(idle.evict_one().now_or_never().is_some());
-            assert!(seat.evicted().now_or_never().is_some());
+            assert!(connection.evicted().now_or_never().is_some());
         }
     }
 
@@ -363,17 +363,17 @@ mod tests {
         const REQUESTS: usize = 20_000;
         let idle = IdleConnections::new(Duration::ZERO);
         let connection = || {
-            let mut seat = idle.register();
+            let mut activity = idle.register();
             for _ in 0..REQUESTS {
-                drop(seat.begin_request());
-                seat.mark_sent();
-                if seat.evicted().now_or_never().is_some() {
-                    seat = idle.register();
+                drop(activity.begin_request());
+                activity.mark_sent();
+                if activity.evicted().now_or_never().is_some() {
+                    activity = idle.register();
                 }
             }
-            seat
+            activity
         };
-        let seats: Vec<ConnectionActivity> = std::thread::scope(|scope| {
+        let activities: Vec<ConnectionActivity> = std::thread::scope(|scope| {
             let connections: Vec<_> = (0..4).map(|_| scope.spawn(connection)).collect();
             while !connections.iter().all(std::thread::ScopedJoinHandle::is_finished) {
                 let _ = idle.evict_one().now_or_never();
@@ -382,8 +382,8 @@ mod tests {
         });
         while idle.evict_one().now_or_never().is_some() {}
         assert!(lock(&idle.0.queue).by_idle_since.is_empty());
-        for seat in seats {
-            assert!(seat.evicted().now_or_never().is_some());
+        for activity in activities {
+            assert!(activity.evicted().now_or_never().is_some());
         }
     }
 

@@ -45,8 +45,8 @@ impl ServerLimits {
     /// Lowers the connection limit so that half of the file descriptors, at most [`RESERVED_DESCRIPTORS`], are left for
     /// other uses.
     fn with_descriptors(mut self, descriptors: usize) -> Self {
-        let most = descriptors - (descriptors / 2).min(RESERVED_DESCRIPTORS);
-        self.connections = self.connections.min(most).max(1);
+        let max = descriptors - (descriptors / 2).min(RESERVED_DESCRIPTORS);
+        self.connections = self.connections.min(max).max(1);
         self
     }
 }
@@ -92,6 +92,6 @@ mod tests {
         assert_eq!(ServerLimits::default().with_descriptors(20_000).connections, 15_904);
         assert_eq!(ServerLimits::default().with_descriptors(1_000_000).connections, 16_384);
         assert_eq!(ServerLimits::default().with_descriptors(0).connections, 1);
-        assert!(max_open_files().is_none_or(|found| found > 0));
+        assert!(max_open_files().is_none_or(|limit| limit > 0));
     }
 }

@@ -14,8 +14,8 @@ const LISTEN_BACKLOG: i32 = 4096;
 /// Socket send buffer, in bytes (Linux doubles it, see socket(7)). The default grows up to 4 MiB, for each of thousands
 /// of connections.
 const SEND_BUFFER_BYTES: usize = 128 << 10;
-/// Unsent bytes in that buffer (`TCP_NOTSENT_LOWAT`), which is all that a reader that reads nothing costs. Those
-/// who keep up may have the whole buffer in flight.
+/// Unsent bytes in that buffer (`TCP_NOTSENT_LOWAT`): the memory that a client uses if it reads nothing. A client that
+/// keeps up may have the whole buffer in flight.
 const NOTSENT_LOWAT_BYTES: u32 = 16 << 10;
 
 /// Binds a listener with a long backlog: a connection that finds the backlog full is dropped silently, and the client
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_reads_nothing_costs_little_and_gets_all_once_it_reads() {
+    async fn a_client_that_does_not_read_uses_little_memory() {
         const LENGTH: usize = 1 << 20;
         let listener = listener("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let socket = TcpSocket::new_v4().unwrap();
@@ -68,12 +68,12 @@ mod tests {
         let mut reader = socket.connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut stream, _) = listener.accept().await.unwrap();
         assert!(stream.nodelay().unwrap());
-        let mut taken = 0;
+        let mut sent = 0;
         while let Ok(count) = stream.try_write(&[7; 4096]) {
-            taken += count;
+            sent += count;
         }
-        assert!(taken <= 64 << 10, "{taken} bytes wait to be sent");
-        let rest = vec![7; LENGTH - taken];
+        assert!(sent <= 64 << 10, "{sent} bytes wait to be sent");
+        let rest = vec![7; LENGTH - sent];
         let mut got = vec![0; LENGTH];
         let (written, read) = tokio::join!(stream.write_all(&rest), reader.read_exact(&mut got));
         written.unwrap();

@@ -69,26 +69,26 @@ impl LoginThrottle {
         let is_fresh = match address {
             None => false,
             Some(address) => {
-                let own = self.addresses.peek(address_key(address), now);
+                let address_usage = self.addresses.peek(address_key(address), now);
                 let of_network = self.networks.peek(network_key(address), now);
-                if let Some(found) = [own, of_network].into_iter().find(|found| !found.allowed) {
-                    return Err(found.reset_seconds);
+                if let Some(outcome) = [address_usage, of_network].into_iter().find(|outcome| !outcome.allowed) {
+                    return Err(outcome.reset_seconds);
                 }
-                own.remaining == own.limit && of_network.remaining == of_network.limit
+                address_usage.remaining == address_usage.limit && of_network.remaining == of_network.limit
             }
         };
         if !of_page.allowed && !is_fresh {
             return Err(of_page.reset_seconds);
         }
         if is_forwarded {
-            self.forwarded.admit_many(page, 1, now).map_err(|found| found.reset_seconds)?;
+            self.forwarded.admit_many(page, 1, now).map_err(|outcome| outcome.reset_seconds)?;
         }
         if let Some(address) = address {
-            for found in [
+            for outcome in [
                 self.addresses.admit_many(address_key(address), 1, now),
                 self.networks.admit_many(network_key(address), 1, now),
             ] {
-                found.map_err(|found| found.reset_seconds)?;
+                outcome.map_err(|outcome| outcome.reset_seconds)?;
             }
         }
         // A client without failed attempts may exceed the limit of the page; the attempt is counted and allowed.
@@ -122,70 +122,74 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(5000);
 
     #[test]
-    fn a_place_has_ten_and_a_right_one_does_not_count() {
-        let tries = LoginThrottle::new();
+    fn an_address_has_ten_attempts_and_correct_ones_do_not_count() {
+        let throttle = LoginThrottle::new();
         for _ in 0..30 {
-            let attempt = tries.begin(peer("192.0.2.1"), 1, NOW).unwrap();
-            tries.refund(attempt);
+            let attempt = throttle.begin(peer("192.0.2.1"), 1, NOW).unwrap();
+            throttle.refund(attempt);
         }
         for _ in 0..MAX_PER_ADDRESS - 1 {
-            tries.begin(peer("192.0.2.1"), 1, NOW).map(drop).unwrap();
+            throttle.begin(peer("192.0.2.1"), 1, NOW).map(drop).unwrap();
         }
-        tries.begin(peer("192.0.2.1"), 1, NOW).map(drop).unwrap();
-        assert_eq!(tries.begin(peer("192.0.2.1"), 1, NOW + 1).map(drop), Err(60));
-        assert_eq!(tries.begin(peer("192.0.2.1"), 2, NOW + 30_000).map(drop), Err(30));
-        tries.begin(peer("192.0.2.1"), 1, NOW + MINUTE).map(drop).unwrap();
+        throttle.begin(peer("192.0.2.1"), 1, NOW).map(drop).unwrap();
+        assert_eq!(throttle.begin(peer("192.0.2.1"), 1, NOW + 1).map(drop), Err(60));
+        assert_eq!(throttle.begin(peer("192.0.2.1"), 2, NOW + 30_000).map(drop), Err(30));
+        throttle.begin(peer("192.0.2.1"), 1, NOW + MINUTE).map(drop).unwrap();
     }
 
     #[test]
-    fn a_network_has_forty_whatever_page_they_are_for() {
-        for (place, other) in [("2001:db8:0:{}::1", "2001:db8:1::1"), ("192.0.2.{}", "192.0.3.1")] {
-            let tries = LoginThrottle::new();
+    fn a_network_has_forty_attempts_across_pages() {
+        for (addresses, other) in [("2001:db8:0:{}::1", "2001:db8:1::1"), ("192.0.2.{}", "192.0.3.1")] {
+            let throttle = LoginThrottle::new();
             for n in 0..MAX_PER_NETWORK {
-                tries.begin(peer(&place.replace("{}", &n.to_string())), u128::from(n), NOW).map(drop).unwrap();
+                throttle.begin(peer(&addresses.replace("{}", &n.to_string())), u128::from(n), NOW).map(drop).unwrap();
             }
-            let more = peer(&place.replace("{}", "99"));
-            assert_eq!(tries.begin(more, 99, NOW).map(drop), Err(60), "{place}");
-            tries.begin(peer(other), 99, NOW).map(drop).unwrap();
+            let another = peer(&addresses.replace("{}", "99"));
+            assert_eq!(throttle.begin(another, 99, NOW).map(drop), Err(60), "{addresses}");
+            throttle.begin(peer(other), 99, NOW).map(drop).unwrap();
         }
     }
 
     #[test]
-    fn a_page_has_sixty_of_those_who_were_wrong_and_locks_out_nobody_else() {
-        let tries = LoginThrottle::new();
-        let stranger = |n: u32| peer(&format!("198.51.{n}.1"));
+    fn repeat_offenders_are_limited_per_page_and_nobody_else_is_locked_out() {
+        let throttle = LoginThrottle::new();
+        let other_visitor = |n: u32| peer(&format!("198.51.{n}.1"));
         for n in 0..MAX_PER_PAGE {
-            tries.begin(stranger(n), 1, NOW).map(drop).unwrap();
+            throttle.begin(other_visitor(n), 1, NOW).map(drop).unwrap();
         }
-        assert_eq!(tries.begin(stranger(0), 1, NOW).map(drop), Err(60));
-        tries.begin(stranger(0), 2, NOW).map(drop).unwrap();
-        tries.begin(stranger(100), 1, NOW).map(drop).unwrap();
-        assert_eq!(tries.begin(stranger(100), 1, NOW).map(drop), Err(60), "an address that failed before is limited");
+        assert_eq!(throttle.begin(other_visitor(0), 1, NOW).map(drop), Err(60));
+        throttle.begin(other_visitor(0), 2, NOW).map(drop).unwrap();
+        throttle.begin(other_visitor(100), 1, NOW).map(drop).unwrap();
         assert_eq!(
-            tries.begin(None, 1, NOW).map(drop),
+            throttle.begin(other_visitor(100), 1, NOW).map(drop),
+            Err(60),
+            "an address that failed before is limited"
+        );
+        assert_eq!(
+            throttle.begin(None, 1, NOW).map(drop),
             Err(60),
             "a proxy that reports no address brings the attempts of all clients"
         );
-        tries.begin(None, 2, NOW).map(drop).unwrap();
+        throttle.begin(None, 2, NOW).map(drop).unwrap();
     }
 
     #[test]
-    fn one_behind_a_proxy_holds_up_nobody_and_many_made_up_ones_are_bounded() {
+    fn a_forwarded_address_blocks_no_other_and_forged_ones_are_limited() {
         let forwarded =
             |n: u32| Some(ClientIp { address: IpAddr::from([10, (n >> 8) as u8, n as u8, 1]), is_forwarded: true });
-        let tries = LoginThrottle::new();
+        let throttle = LoginThrottle::new();
         for _ in 0..MAX_PER_ADDRESS {
-            tries.begin(forwarded(0), 1, NOW).map(drop).unwrap();
+            throttle.begin(forwarded(0), 1, NOW).map(drop).unwrap();
         }
-        assert_eq!(tries.begin(forwarded(0), 1, NOW).map(drop), Err(60));
+        assert_eq!(throttle.begin(forwarded(0), 1, NOW).map(drop), Err(60));
         for n in 1..=MAX_FORWARDED - MAX_PER_ADDRESS {
-            tries.begin(forwarded(n), 1, NOW).map(drop).unwrap();
+            throttle.begin(forwarded(n), 1, NOW).map(drop).unwrap();
         }
-        assert_eq!(tries.begin(forwarded(999), 1, NOW).map(drop), Err(60));
-        tries.begin(forwarded(999), 2, NOW).map(drop).unwrap();
-        tries.begin(peer("198.51.100.1"), 1, NOW).map(drop).unwrap();
-        let right = tries.begin(forwarded(998), 3, NOW).unwrap();
-        tries.refund(right);
-        assert_eq!(tries.forwarded.peek(3, NOW).remaining, MAX_FORWARDED);
+        assert_eq!(throttle.begin(forwarded(999), 1, NOW).map(drop), Err(60));
+        throttle.begin(forwarded(999), 2, NOW).map(drop).unwrap();
+        throttle.begin(peer("198.51.100.1"), 1, NOW).map(drop).unwrap();
+        let right = throttle.begin(forwarded(998), 3, NOW).unwrap();
+        throttle.refund(right);
+        assert_eq!(throttle.forwarded.peek(3, NOW).remaining, MAX_FORWARDED);
     }
 }

@@ -85,7 +85,7 @@ pub async fn serve(
             mode: mode.clone(),
         });
         let mode = mode.clone();
-        let served = async move {
+        let connection = async move {
             match &mode {
                 // Boxed, so that a plain connection does not reserve memory for a handshake.
                 ListenerMode::Tls(resolver, config) => {
@@ -100,7 +100,7 @@ pub async fn serve(
         tokio::spawn(async move {
             tokio::select! {
                 biased;
-                () = served => {}
+                () = connection => {}
                 () = activity.evicted() => tracing::debug!("an idle connection was closed to free its slot"),
             }
             drop(permits);

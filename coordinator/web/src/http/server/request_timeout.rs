@@ -94,7 +94,7 @@ mod tests {
     #[tokio::test]
     async fn the_timeout_starts_when_the_body_was_read() {
         let (mut body, arrived) = track_body(body(), &Method::POST);
-        let (send, sent) = oneshot::channel();
+        let (send, finished) = oneshot::channel();
         let reply = with_timeout(SHORT, arrived, async move {
             sleep(SHORT * 4).await;
             while body.next().await.is_some() {}
@@ -102,6 +102,6 @@ mod tests {
             pending().await
         });
         assert_eq!(reply.await.unwrap_err().into_response().status().as_u16(), 500);
-        assert_eq!(sent.await, Ok(()), "a slow sender has its own limit");
+        assert_eq!(finished.await, Ok(()), "a slow sender has its own limit");
     }
 }

@@ -89,27 +89,28 @@ struct ResponseHeads {
     brotli: HeadPair,
     gzip: HeadPair,
     /// Bytes of these heads, which are released with them, and the total of all heads.
-    own: AtomicUsize,
-    taken: Arc<AtomicUsize>,
+    own_bytes: AtomicUsize,
+    total_bytes: Arc<AtomicUsize>,
 }
 
 impl ResponseHeads {
-    fn new(tag: &str, taken: &Arc<AtomicUsize>) -> Self {
+    fn new(tag: &str, total_bytes: &Arc<AtomicUsize>) -> Self {
         Self {
             tag: tag.to_owned(),
             brotli: HeadPair::default(),
             gzip: HeadPair::default(),
-            own: AtomicUsize::new(0),
-            taken: Arc::clone(taken),
+            own_bytes: AtomicUsize::new(0),
+            total_bytes: Arc::clone(total_bytes),
         }
     }
 
     /// Reserves that many bytes; returns false if there are not enough.
     fn reserve(&self, bytes: usize) -> bool {
-        let more = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= MAX_HEAD_BYTES);
-        let is_taken = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        let new_total =
+            |total_bytes: usize| total_bytes.checked_add(bytes).filter(|total_bytes| *total_bytes <= MAX_HEAD_BYTES);
+        let is_taken = self.total_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, new_total).is_ok();
         if is_taken {
-            self.own.fetch_add(bytes, Ordering::Relaxed);
+            self.own_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         is_taken
     }
@@ -117,7 +118,7 @@ impl ResponseHeads {
 
 impl Drop for ResponseHeads {
     fn drop(&mut self) {
-        self.taken.fetch_sub(*self.own.get_mut(), Ordering::Relaxed);
+        self.total_bytes.fetch_sub(*self.own_bytes.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -138,13 +139,13 @@ impl IndexedResponse {
         encoding: Encoding,
         is_unchanged: bool,
     ) -> Option<RenderedResponse> {
-        let held = self.heads.load_full().filter(|heads| heads.tag == document.tag);
-        let heads = held.unwrap_or_else(|| {
+        let cached = self.heads.load_full().filter(|heads| heads.tag == document.tag);
+        let heads = cached.unwrap_or_else(|| {
             let heads = Arc::new(ResponseHeads::new(&document.tag, &index.head_bytes));
             self.heads.store(Some(Arc::clone(&heads)));
             heads
         });
-        let (pair, accepted, body) = match encoding {
+        let (head_pair, accepted, body) = match encoding {
             Encoding::Brotli => (&heads.brotli, "br", &document.brotli),
             Encoding::Gzip => (&heads.gzip, "gzip", &document.gzip),
             Encoding::Plain => return None,
@@ -152,20 +153,20 @@ impl IndexedResponse {
         if !is_unchanged && body.len() > UNCOUNTED_BYTES {
             return None;
         }
-        let kept = if is_unchanged { &pair.not_modified } else { &pair.full };
-        let (status, head) = kept.get().cloned().unwrap_or_else(|| {
+        let cached_head = if is_unchanged { &head_pair.not_modified } else { &head_pair.full };
+        let (status, head) = cached_head.get().cloned().unwrap_or_else(|| {
             let mut request_headers = HeaderMap::new();
             request_headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
             if is_unchanged {
                 request_headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
             }
             let reply = html_response(index.service.base_url(), &self.page, document, &request_headers);
-            let made = (reply.status(), reply.head());
-            if heads.reserve(made.1.len()) {
+            let head_parts = (reply.status(), reply.head());
+            if heads.reserve(head_parts.1.len()) {
                 // A concurrent request may have set it; both are equal.
-                let _ = kept.set(made.clone());
+                let _ = cached_head.set(head_parts.clone());
             }
-            made
+            head_parts
         });
         let body = if is_unchanged { Bytes::new() } else { body.clone() };
         Some(RenderedResponse { status, head, body })
@@ -187,8 +188,8 @@ impl ResponseIndex {
         let path = request.uri().path_and_query().filter(|_| is_plain)?.as_str();
         let host = host(headers).filter(|_| !prefers_markdown(headers))?;
         let entry = self.find(host, path)?;
-        let held = self.page_cache.get_cached(&entry.page, &entry.kind)?;
-        Some(html_response(self.service.base_url(), &entry.page, &held, headers))
+        let cached = self.page_cache.get_cached(&entry.page, &entry.kind)?;
+        Some(html_response(self.service.base_url(), &entry.page, &cached, headers))
     }
 
     /// Returns the response to a request over HTTP/1.1, or the rendering of an indexed document that is not cached.
@@ -200,20 +201,20 @@ impl ResponseIndex {
         }
         let entry = self.find(host, question.path)?;
         let encoding = encoding(question.header_values("accept-encoding"));
-        let Some(held) = self.page_cache.get_cached(&entry.page, &entry.kind) else {
+        let Some(cached) = self.page_cache.get_cached(&entry.page, &entry.kind) else {
             let page_cache = self.page_cache.clone();
             let render = async move { page_cache.get(&entry.page, entry.kind.clone()).await.is_ok() };
             return Some(FastPathLookup::Rendering(render.boxed()));
         };
-        let is_unchanged = question.header_values("if-none-match").any(|tags| etag_list_contains(tags, &held.tag));
-        entry.raw_response(self, &held, encoding, is_unchanged).map(FastPathLookup::Ready)
+        let is_unchanged = question.header_values("if-none-match").any(|tags| etag_list_contains(tags, &cached.tag));
+        entry.raw_response(self, &cached, encoding, is_unchanged).map(FastPathLookup::Ready)
     }
 
     /// Finds the entry of a host and path, if nothing was edited since.
     fn find(&self, host: &str, path: &str) -> Option<Arc<IndexedResponse>> {
-        let known = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let is_current = known.last_edit == self.service.last_edit();
-        known.hosts.get(host).filter(|_| is_current)?.get(path).map(Arc::clone)
+        let index = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let is_current = index.last_edit == self.service.last_edit();
+        index.hosts.get(host).filter(|_| is_current)?.get(path).map(Arc::clone)
     }
 
     /// Adds a request to the index if everybody may see its document.
@@ -225,10 +226,10 @@ impl ResponseIndex {
             return;
         }
         let Some(host) = host(&call.headers) else { return };
-        let own = self.service.hosts.slug_of_host(host).ok().flatten();
-        let is_own = own.as_ref() == Some(slug);
+        let own_slug = self.service.hosts.slug_of_host(host).ok().flatten();
+        let is_own = own_slug.as_ref() == Some(slug);
         // Made-up hosts must not fill the memory.
-        let is_known = is_own || (own.is_none() && self.service.hosts.is_base_host(host));
+        let is_known = is_own || (own_slug.is_none() && self.service.hosts.is_base_host(host));
         if is_own != (address == PageAddress::OwnHost) || !is_known {
             return;
         }
@@ -248,16 +249,16 @@ impl ResponseIndex {
         };
         let query = if call.query.is_empty() { String::new() } else { format!("?{}", call.query) };
         let entry = Arc::new(IndexedResponse { page, kind: kind.clone(), heads: ArcSwapOption::empty() });
-        let mut known = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if known.last_edit > edit {
+        let mut index = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if index.last_edit > edit {
             return;
         }
-        if known.last_edit < edit || known.count >= MAX_ENTRIES {
-            *known = IndexState { last_edit: edit, ..IndexState::default() };
+        if index.last_edit < edit || index.count >= MAX_ENTRIES {
+            *index = IndexState { last_edit: edit, ..IndexState::default() };
         }
-        let paths = known.hosts.entry(host.to_owned()).or_default();
+        let paths = index.hosts.entry(host.to_owned()).or_default();
         if paths.insert(format!("{path}{query}"), entry).is_none() {
-            known.count += 1;
+            index.count += 1;
         }
     }
 }
@@ -270,8 +271,8 @@ fn is_page_query(query: &str) -> bool {
 /// Returns the request's host if there is exactly one and it is normalized. The port does not distinguish pages and
 /// is left out.
 fn host(headers: &HeaderMap) -> Option<&str> {
-    let mut named = headers.get_all(HOST).iter();
-    let host = named.next()?.to_str().ok().filter(|_| named.next().is_none())?;
+    let mut values = headers.get_all(HOST).iter();
+    let host = values.next()?.to_str().ok().filter(|_| values.next().is_none())?;
     normalized_host(host)
 }
 
@@ -291,16 +292,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_bounded_in_bytes_and_release_them() {
-        let taken = Arc::default();
-        let [first, second] = ["a", "b"].map(|tag| ResponseHeads::new(tag, &taken));
+    fn cached_heads_are_limited_in_bytes_and_release_them() {
+        let total_bytes = Arc::default();
+        let [first, second] = ["a", "b"].map(|tag| ResponseHeads::new(tag, &total_bytes));
         assert!(first.reserve(MAX_HEAD_BYTES - 10) && second.reserve(10));
         assert!(!second.reserve(1) && !first.reserve(usize::MAX));
         drop(first);
-        assert_eq!(taken.load(Ordering::Relaxed), 10);
+        assert_eq!(total_bytes.load(Ordering::Relaxed), 10);
         assert!(second.reserve(MAX_HEAD_BYTES - 10));
         drop(second);
-        assert_eq!(taken.load(Ordering::Relaxed), 0);
+        assert_eq!(total_bytes.load(Ordering::Relaxed), 0);
     }
 
     #[test]
@@ -308,8 +309,10 @@ mod tests {
         for host in ["shop.example", "shop.example:", "shop.example:443", "shop.example:00443"] {
             assert_eq!(normalized_host(host), Some("shop.example"), "{host}");
         }
-        let long = "a".repeat(MAX_HOST + 1);
-        for other in ["", ":80", "Shop.example", "shop.example.", "shop.example:a", "a:1:2", "[::1]:80", "a b", &long] {
+        let too_long = "a".repeat(MAX_HOST + 1);
+        for other in
+            ["", ":80", "Shop.example", "shop.example.", "shop.example:a", "a:1:2", "[::1]:80", "a b", &too_long]
+        {
             assert_eq!(normalized_host(other), None, "{other}");
         }
     }

@@ -59,7 +59,7 @@ pub(in crate::http) struct ResponseMemory {
 #[derive(Debug)]
 struct MemoryPool {
     usage: Mutex<PoolUsage>,
-    freed: Notify,
+    released: Notify,
     waiting: Semaphore,
 }
 
@@ -98,7 +98,7 @@ struct CountedBody {
 
 impl Default for MemoryPool {
     fn default() -> Self {
-        Self { usage: Mutex::default(), freed: Notify::new(), waiting: Semaphore::new(MAX_WAITERS) }
+        Self { usage: Mutex::default(), released: Notify::new(), waiting: Semaphore::new(MAX_WAITERS) }
     }
 }
 
@@ -114,11 +114,11 @@ impl ResponseMemory {
     pub(in crate::http) fn reserve(&self, reader: ResponseOwner) -> Result<RequestReservation, ApiError> {
         let pool = self.pool(reader);
         let mut sums = pool.lock();
-        let own = sums.owners.entry(reader).or_default();
-        if own.bytes + own.reservations * RESERVED_BYTES >= MAX_OWNER_BYTES {
+        let usage = sums.owners.entry(reader).or_default();
+        if usage.bytes + usage.reservations * RESERVED_BYTES >= MAX_OWNER_BYTES {
             return Err(ApiError::Overloaded);
         }
-        own.reservations += 1;
+        usage.reservations += 1;
         drop(sums);
         Ok(RequestReservation { owner: reader, pool: Arc::clone(pool) })
     }
@@ -158,11 +158,11 @@ impl MemoryPool {
             let Ok(_place) = self.waiting.try_acquire() else { return Err(ApiError::Overloaded) };
             let until = Instant::now() + MAX_WAIT;
             loop {
-                let freed = self.freed.notified();
+                let released = self.released.notified();
                 if self.try_count(reader, body, is_copy, false) {
                     break;
                 }
-                timeout_at(until, freed).await.map_err(|_| ApiError::Overloaded)?;
+                timeout_at(until, released).await.map_err(|_| ApiError::Overloaded)?;
             }
         }
         let pool = Arc::clone(self);
@@ -179,9 +179,9 @@ impl MemoryPool {
             return true;
         }
         let bytes = body.len();
-        let own = sums.owners.get(&reader).map_or(0, |own| own.bytes);
-        let has_room = |taken: usize, most: usize| taken == 0 || taken.saturating_add(bytes) <= most;
-        let is_taken = must || (has_room(own, MAX_OWNER_BYTES) && has_room(sums.total_bytes, MAX_POOL_BYTES));
+        let usage = sums.owners.get(&reader).map_or(0, |usage| usage.bytes);
+        let has_room = |used: usize, limit: usize| used == 0 || used.saturating_add(bytes) <= limit;
+        let is_taken = must || (has_room(usage, MAX_OWNER_BYTES) && has_room(sums.total_bytes, MAX_POOL_BYTES));
         if is_taken {
             sums.owners.entry(reader).or_default().bytes += bytes;
             sums.total_bytes += bytes;
@@ -201,9 +201,9 @@ impl MemoryPool {
 impl PoolUsage {
     /// Updates the usage of an owner, and removes the entry when it is zero.
     fn update_owner(&mut self, reader: ResponseOwner, change: impl FnOnce(&mut OwnerUsage)) {
-        let Some(own) = self.owners.get_mut(&reader) else { return };
-        change(own);
-        if own.bytes == 0 && own.reservations == 0 {
+        let Some(usage) = self.owners.get_mut(&reader) else { return };
+        change(usage);
+        if usage.bytes == 0 && usage.reservations == 0 {
             self.owners.remove(&reader);
         }
     }
@@ -211,7 +211,7 @@ impl PoolUsage {
 
 impl Drop for RequestReservation {
     fn drop(&mut self) {
-        self.pool.lock().update_owner(self.owner, |own| own.reservations = own.reservations.saturating_sub(1));
+        self.pool.lock().update_owner(self.owner, |usage| usage.reservations = usage.reservations.saturating_sub(1));
     }
 }
 
@@ -238,10 +238,10 @@ impl Drop for CountedBody {
             }
             sums.shared.remove(&copy);
         }
-        sums.update_owner(reader, |own| own.bytes = own.bytes.saturating_sub(bytes));
+        sums.update_owner(reader, |usage| usage.bytes = usage.bytes.saturating_sub(bytes));
         sums.total_bytes = sums.total_bytes.saturating_sub(bytes);
         drop(sums);
-        self.pool.freed.notify_waiters();
+        self.pool.released.notify_waiters();
     }
 }
 
@@ -265,75 +265,73 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_reader_has_a_share_and_all_have_a_bound() {
-        let answers = ResponseMemory::default();
-        let hold = async |n, mebibytes| answers.admit(reader(n), true, long(mebibytes)).await;
+    async fn memory_is_limited_per_client_and_in_total() {
+        let memory = ResponseMemory::default();
+        let hold = async |n, mebibytes| memory.admit(reader(n), true, long(mebibytes)).await;
         let first = hold(1, 30).await.unwrap();
-        assert!(answers.reserve(reader(1)).is_ok());
+        assert!(memory.reserve(reader(1)).is_ok());
         assert!(matches!(hold(1, 3).await, Err(ApiError::Overloaded)), "its share is in use");
         let second = hold(1, 2).await.unwrap();
-        assert!(matches!(answers.reserve(reader(1)), Err(ApiError::Overloaded)));
-        assert!(answers.reserve(reader(2)).is_ok(), "another account's is not");
+        assert!(matches!(memory.reserve(reader(1)), Err(ApiError::Overloaded)));
+        assert!(memory.reserve(reader(2)).is_ok(), "another account's is not");
         assert_eq!(hold(1, 0).await.unwrap().body().len(), 0, "short responses are not counted");
-        let mut others = Vec::new();
+        let mut other_responses = Vec::new();
         for n in 2..9 {
-            others.push(hold(n, 32).await.unwrap());
+            other_responses.push(hold(n, 32).await.unwrap());
         }
-        assert!(answers.reserve(reader(99)).is_ok(), "usage of others refuses no request");
+        assert!(memory.reserve(reader(99)).is_ok(), "usage of others refuses no request");
         assert!(matches!(hold(99, 1).await, Err(ApiError::Overloaded)), "but a long read does not fit");
-        let written = answers.admit(reader(99), false, long(1)).await;
-        assert!(written.is_ok(), "a completed write is always reported");
-        let visitor = answers.admit(ResponseOwner::Address(1), true, long(1)).await;
+        let response = memory.admit(reader(99), false, long(1)).await;
+        assert!(response.is_ok(), "a completed write is always reported");
+        let visitor = memory.admit(ResponseOwner::Address(1), true, long(1)).await;
         assert!(visitor.is_ok(), "visitors have their own pool");
-        drop((first, second, others, written, visitor));
-        assert!(is_empty(&answers.accounts) && is_empty(&answers.visitors));
+        drop((first, second, other_responses, response, visitor));
+        assert!(is_empty(&memory.accounts) && is_empty(&memory.visitors));
         assert!(hold(9, 40).await.is_ok(), "one larger than a share is admitted alone");
     }
 
     #[tokio::test]
-    async fn a_request_under_way_counts_until_it_is_answered() {
-        let answers = ResponseMemory::default();
-        let begun: Vec<_> = std::iter::from_fn(|| answers.reserve(reader(1)).ok()).take(1_000).collect();
-        assert_eq!(begun.len(), MAX_OWNER_BYTES / RESERVED_BYTES);
-        assert!(answers.reserve(reader(2)).is_ok(), "another account's do not");
-        drop(begun);
-        assert!(answers.reserve(reader(1)).is_ok());
-        assert!(is_empty(&answers.accounts));
+    async fn a_running_request_is_counted_until_it_is_answered() {
+        let memory = ResponseMemory::default();
+        let reservations: Vec<_> = std::iter::from_fn(|| memory.reserve(reader(1)).ok()).take(1_000).collect();
+        assert_eq!(reservations.len(), MAX_OWNER_BYTES / RESERVED_BYTES);
+        assert!(memory.reserve(reader(2)).is_ok(), "another account's do not");
+        drop(reservations);
+        assert!(memory.reserve(reader(1)).is_ok());
+        assert!(is_empty(&memory.accounts));
     }
 
     #[tokio::test]
-    async fn a_document_that_many_read_counts_once_and_many_documents_are_bounded() {
-        let answers = ResponseMemory::default();
+    async fn a_shared_document_counts_once_and_many_documents_are_limited() {
+        let memory = ResponseMemory::default();
         let document = |n: u8| Bytes::from(vec![n; 4 << 20]);
         let hold = async |n, body: &Bytes| {
-            answers
-                .admit(ResponseOwner::Address(n), true, HttpResponse::bytes("text/html", body.clone()).shared())
-                .await
+            memory.admit(ResponseOwner::Address(n), true, HttpResponse::bytes("text/html", body.clone()).shared()).await
         };
         let one = document(0);
-        let mut held = Vec::new();
+        let mut responses = Vec::new();
         for n in 0..1_000 {
-            held.push(hold(n, &one).await.unwrap());
+            responses.push(hold(n, &one).await.unwrap());
         }
-        assert_eq!(answers.shared_documents.lock().total_bytes, 4 << 20);
+        assert_eq!(memory.shared_documents.lock().total_bytes, 4 << 20);
         for n in 1..64 {
-            held.push(hold(u128::from(n), &document(n)).await.unwrap());
+            responses.push(hold(u128::from(n), &document(n)).await.unwrap());
         }
         assert!(matches!(hold(2_000, &document(99)).await, Err(ApiError::Overloaded)), "each is a separate copy");
-        held.push(hold(2_000, &one).await.unwrap());
-        let own = answers.admit(ResponseOwner::Address(2_000), true, long(1)).await;
-        assert!(own.is_ok(), "responses to single visitors have their own pool");
-        drop((held, own));
-        assert!(is_empty(&answers.shared_documents) && is_empty(&answers.visitors));
+        responses.push(hold(2_000, &one).await.unwrap());
+        let response = memory.admit(ResponseOwner::Address(2_000), true, long(1)).await;
+        assert!(response.is_ok(), "responses to single visitors have their own pool");
+        drop((responses, response));
+        assert!(is_empty(&memory.shared_documents) && is_empty(&memory.visitors));
     }
 
     #[tokio::test]
     async fn a_read_waits_for_memory() {
-        let answers = ResponseMemory::default();
-        let first = answers.admit(reader(1), true, long(32)).await.unwrap();
+        let memory = ResponseMemory::default();
+        let first = memory.admit(reader(1), true, long(32)).await.unwrap();
         let waiting = tokio::spawn({
-            let answers = answers.clone();
-            async move { answers.admit(reader(1), true, long(1)).await }
+            let memory = memory.clone();
+            async move { memory.admit(reader(1), true, long(1)).await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());

@@ -45,12 +45,12 @@ impl SimpleRequest<'_> {
 /// Parses the buffered bytes as a request and looks it up. Returns the result, the length of its header section, and if
 /// the connection closes after it; `None` if the fast path can't serve it.
 pub(in crate::http) fn look_up<T>(
-    held: &[u8],
-    look: impl FnOnce(&SimpleRequest<'_>) -> Option<T>,
+    buffered: &[u8],
+    respond: impl FnOnce(&SimpleRequest<'_>) -> Option<T>,
 ) -> Option<(T, usize, bool)> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
-    let Ok(Status::Complete(length)) = request.parse_with_uninit_headers(held, &mut headers) else {
+    let Ok(Status::Complete(length)) = request.parse_with_uninit_headers(buffered, &mut headers) else {
         return None;
     };
     if request.method != Some("GET") || request.version != Some(1) {
@@ -62,7 +62,7 @@ pub(in crate::http) fn look_up<T>(
         return None;
     }
     let closes = question.closes_connection()?;
-    Some((look(&question)?, length, closes))
+    Some((respond(&question)?, length, closes))
 }
 
 #[cfg(test)]

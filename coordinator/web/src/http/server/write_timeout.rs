@@ -24,8 +24,8 @@ pub(super) struct WriteTimeoutStream<S> {
 }
 
 impl<S> WriteTimeoutStream<S> {
-    pub(super) const fn new(stream: S, limit: Duration, seat: ConnectionActivity) -> Self {
-        Self { stream, limit, activity: seat, timer: None, unread_bytes: Bytes::new() }
+    pub(super) const fn new(stream: S, limit: Duration, activity: ConnectionActivity) -> Self {
+        Self { stream, limit, activity, timer: None, unread_bytes: Bytes::new() }
     }
 
     /// Puts back bytes to be read again first. Must not be called while bytes put back before are unread.
@@ -34,10 +34,10 @@ impl<S> WriteTimeoutStream<S> {
     }
 
     /// Applies the timeout to the result of a write.
-    fn with_timeout<T>(&mut self, gave: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        if gave.is_ready() {
+    fn with_timeout<T>(&mut self, result: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if result.is_ready() {
             self.timer = None;
-            return gave;
+            return result;
         }
         let limit = self.limit;
         let waiting = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
@@ -68,8 +68,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.activity.mark_sending();
-        let gave = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.with_timeout(gave, cx)
+        let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.with_timeout(result, cx)
     }
 
     fn poll_write_vectored(
@@ -78,8 +78,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.activity.mark_sending();
-        let gave = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.with_timeout(gave, cx)
+        let result = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.with_timeout(result, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -87,16 +87,16 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let gave = Pin::new(&mut self.stream).poll_flush(cx);
-        if gave.is_ready() {
+        let result = Pin::new(&mut self.stream).poll_flush(cx);
+        if result.is_ready() {
             self.activity.mark_sent();
         }
-        self.with_timeout(gave, cx)
+        self.with_timeout(result, cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let gave = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.with_timeout(gave, cx)
+        let result = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.with_timeout(result, cx)
     }
 }
 
@@ -108,43 +108,52 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_reader_who_takes_nothing_ends_the_connection() {
-        let (near, far) = duplex(16);
-        let mut stalling =
-            WriteTimeoutStream::new(near, Duration::from_millis(20), IdleConnections::new(Duration::ZERO).register());
+    async fn a_client_that_does_not_read_is_disconnected() {
+        let (stalled_end, reader_end) = duplex(16);
+        let mut stalling = WriteTimeoutStream::new(
+            stalled_end,
+            Duration::from_millis(20),
+            IdleConnections::new(Duration::ZERO).register(),
+        );
         let error = stalling.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        drop(far);
+        drop(reader_end);
     }
 
     #[tokio::test]
-    async fn what_was_put_back_is_read_again_before_the_rest() {
-        let (near, mut far) = duplex(16);
-        let mut stalling =
-            WriteTimeoutStream::new(near, Duration::from_secs(60), IdleConnections::new(Duration::ZERO).register());
+    async fn unread_bytes_are_read_before_new_ones() {
+        let (stalled_end, mut reader_end) = duplex(16);
+        let mut stalling = WriteTimeoutStream::new(
+            stalled_end,
+            Duration::from_secs(60),
+            IdleConnections::new(Duration::ZERO).register(),
+        );
         stalling.unread(Bytes::from_static(b"abc"));
-        far.write_all(b"de").await.unwrap();
-        let mut both = [0; 16];
-        assert_eq!(stalling.read(&mut both).await.unwrap(), 5, "in one part");
+        reader_end.write_all(b"de").await.unwrap();
+        let mut bytes = [0; 16];
+        assert_eq!(stalling.read(&mut bytes).await.unwrap(), 5, "in one part");
         stalling.unread(Bytes::from_static(b"abcde"));
-        far.write_all(b"fg").await.unwrap();
+        reader_end.write_all(b"fg").await.unwrap();
         let mut parts = [[0; 2], [0; 2], [0; 2]];
-        for part in &mut parts {
-            stalling.read_exact(part).await.unwrap();
+        for slice in &mut parts {
+            stalling.read_exact(slice).await.unwrap();
         }
         assert_eq!(parts.concat(), b"abcdef");
         assert_eq!(stalling.read_u8().await.unwrap(), b'g');
     }
 
     #[tokio::test]
-    async fn a_reader_who_takes_something_is_served() {
-        let (near, mut far) = duplex(16);
-        let mut stalling =
-            WriteTimeoutStream::new(near, Duration::from_secs(60), IdleConnections::new(Duration::ZERO).register());
-        let mut taken = vec![0; 64];
-        let (written, read) = tokio::join!(stalling.write_all(&[7; 64]), far.read_exact(&mut taken));
+    async fn a_slow_client_is_not_disconnected() {
+        let (stalled_end, mut reader_end) = duplex(16);
+        let mut stalling = WriteTimeoutStream::new(
+            stalled_end,
+            Duration::from_secs(60),
+            IdleConnections::new(Duration::ZERO).register(),
+        );
+        let mut received = vec![0; 64];
+        let (written, read) = tokio::join!(stalling.write_all(&[7; 64]), reader_end.read_exact(&mut received));
         written.unwrap();
         assert_eq!(read.unwrap(), 64);
-        assert!(taken.iter().all(|byte| *byte == 7));
+        assert!(received.iter().all(|byte| *byte == 7));
     }
 }

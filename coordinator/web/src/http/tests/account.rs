@@ -5,7 +5,7 @@ use parallax_core::plan::Plan;
 use super::*;
 
 #[tokio::test]
-async fn a_key_learns_what_the_plan_allows_and_how_much_is_used() {
+async fn a_key_shows_the_limits_and_the_usage_of_its_plan() {
     let client = TestClient::new().await;
     for body in [
         json!({ "url": "a.example" }),
@@ -45,14 +45,17 @@ async fn answers_on_old_paths_say_since_when_they_are_deprecated() {
     let id = monitor["id"].as_str().unwrap();
     let old = |rest: &str| client.shop_path(&format!("/checkpoints{rest}"));
     for path in [old(""), old(&format!("/{id}")), old("/nothing"), old(&format!("/{id}/checks"))] {
-        let answered = client.get(&path).await;
-        assert_eq!(answered.headers["deprecation"], "@1789344000", "{path}");
-        let link = answered.headers["link"].to_str().unwrap();
+        let response = client.get(&path).await;
+        assert_eq!(response.headers["deprecation"], "@1789344000", "{path}");
+        let link = response.headers["link"].to_str().unwrap();
         assert_eq!(link, "<https://status.example/api/v1/docs#versions>; rel=\"deprecation\"; type=\"text/html\"");
-        assert!(!answered.headers.contains_key("sunset"), "no end date is set");
+        assert!(!response.headers.contains_key("sunset"), "no end date is set");
     }
-    let stranger = client.send("GET", &old(""), &[], "").await;
-    assert_eq!((stranger.status, &stranger.headers["deprecation"]), (401, &"@1789344000".parse().unwrap()));
+    let unauthenticated = client.send("GET", &old(""), &[], "").await;
+    assert_eq!(
+        (unauthenticated.status, &unauthenticated.headers["deprecation"]),
+        (401, &"@1789344000".parse().unwrap())
+    );
     for path in [client.shop_path("/monitors"), client.shop_path(&format!("/monitors/{id}")), "/api/v1/me".to_owned()] {
         assert!(!client.get(&path).await.headers.contains_key("deprecation"), "{path}");
     }

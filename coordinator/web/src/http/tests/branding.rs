@@ -21,9 +21,9 @@ async fn patch(client: &TestClient, path: &str, body: Value) -> TestResponse {
 }
 
 #[tokio::test]
-async fn every_bound_of_a_look_holds_at_its_edge() {
+async fn branding_fields_are_checked_at_their_bounds() {
     let client = TestClient::new().await;
-    let good = [
+    let accepted = [
         ("password", json!("x")),
         ("password", json!("é".repeat(200))),
         ("private", json!(true)),
@@ -40,11 +40,11 @@ async fn every_bound_of_a_look_holds_at_its_edge() {
         ("language", json!("ja")),
         ("language", Value::Null),
     ];
-    for (field, value) in good {
-        let answered = patch(&client, "", json!({ field: value })).await;
-        assert_eq!(answered.status, 200, "{field}: {}", answered.text);
+    for (field, value) in accepted {
+        let response = patch(&client, "", json!({ field: value })).await;
+        assert_eq!(response.status, 200, "{field}: {}", response.text);
     }
-    let bad = [
+    let rejected = [
         ("password", json!("")),
         ("password", json!("x".repeat(201))),
         ("private", Value::Null),
@@ -61,37 +61,37 @@ async fn every_bound_of_a_look_holds_at_its_edge() {
         ("language", json!("EN")),
     ];
     let before = client.get(&client.shop_path("")).await.body;
-    for (field, value) in bad {
-        let refused = patch(&client, "", json!({ field: value, "name": "Other" })).await;
-        assert_eq!(refused.status, 400, "{field}: {}", refused.text);
-        let fields = &refused.body["error"]["fields"];
-        assert_eq!((&fields[0]["field"], &fields[1]), (&json!(field), &Value::Null), "{}", refused.text);
+    for (field, value) in rejected {
+        let rejection = patch(&client, "", json!({ field: value, "name": "Other" })).await;
+        assert_eq!(rejection.status, 400, "{field}: {}", rejection.text);
+        let fields = &rejection.body["error"]["fields"];
+        assert_eq!((&fields[0]["field"], &fields[1]), (&json!(field), &Value::Null), "{}", rejection.text);
     }
     let all = json!({ "theme": 1, "logo": "x", "private": null, "language": "xx" });
-    let refused = patch(&client, "", all).await;
-    let fields = refused.body["error"]["fields"].as_array().unwrap().len();
-    assert_eq!(fields, 4, "all errors are reported: {}", refused.text);
+    let rejection = patch(&client, "", all).await;
+    let fields = rejection.body["error"]["fields"].as_array().unwrap().len();
+    assert_eq!(fields, 4, "all errors are reported: {}", rejection.text);
     assert_eq!(client.get(&client.shop_path("")).await.body, before, "nothing was changed");
 }
 
 #[tokio::test]
-async fn a_password_is_kept_as_a_hash_and_ends_what_let_visitors_in() {
+async fn a_password_is_stored_as_a_hash_and_revokes_access_tokens() {
     let client = TestClient::new().await;
     let set = patch(&client, "", json!({ "password": "open sesame" })).await;
     assert_eq!(set.body["page"]["passwordProtected"], true);
     assert!(!set.text.contains("sesame") && !set.text.contains("argon2"), "{}", set.text);
     let page = |client: &TestClient| client.world.page(client.world.shop.id);
-    let kept = page(&client);
-    assert!(kept.password_hash.as_ref().is_some_and(|hash| hash.starts_with("$argon2id$")));
-    assert_eq!(kept.access_revision, 1);
+    let stored = page(&client);
+    assert!(stored.password_hash.as_ref().is_some_and(|hash| hash.starts_with("$argon2id$")));
+    assert_eq!(stored.access_revision, 1);
     patch(&client, "", json!({ "description": "Other" })).await;
     assert_eq!(
         (page(&client).password_hash, page(&client).access_revision),
-        (kept.password_hash, 1),
+        (stored.password_hash, 1),
         "omitted fields keep their value"
     );
-    let cleared = patch(&client, "", json!({ "password": null })).await;
-    assert_eq!(cleared.body["page"]["passwordProtected"], false);
+    let response = patch(&client, "", json!({ "password": null })).await;
+    assert_eq!(response.body["page"]["passwordProtected"], false);
     assert_eq!((page(&client).password_hash, page(&client).access_revision), (None, 2));
 }
 
@@ -108,15 +108,15 @@ async fn pictures_are_served_with_access_to_the_page_and_are_inert() {
         url.strip_prefix("https://shop.pages.example").unwrap().to_owned()
     };
     let (logo, icon) = (path("logo"), path("favicon"));
-    let seen = client.send("GET", &format!("/p/shop{logo}"), &[], "").await;
-    assert_eq!((seen.status, &seen.bytes[..]), (200, svg.as_bytes()));
-    assert_eq!(seen.headers["content-type"], "image/svg+xml");
-    assert_eq!(seen.headers["x-content-type-options"], "nosniff");
+    let picture = client.send("GET", &format!("/p/shop{logo}"), &[], "").await;
+    assert_eq!((picture.status, &picture.bytes[..]), (200, svg.as_bytes()));
+    assert_eq!(picture.headers["content-type"], "image/svg+xml");
+    assert_eq!(picture.headers["x-content-type-options"], "nosniff");
     let policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
-    assert_eq!(seen.headers["content-security-policy"], policy);
-    assert!(seen.headers["cache-control"].to_str().unwrap().contains("immutable"));
-    let own = client.send("GET", &icon, &[("host", "shop.pages.example")], "").await;
-    assert_eq!((own.status, &own.headers["content-type"]), (200, &"image/png".parse().unwrap()));
+    assert_eq!(picture.headers["content-security-policy"], policy);
+    assert!(picture.headers["cache-control"].to_str().unwrap().contains("immutable"));
+    let own_host = client.send("GET", &icon, &[("host", "shop.pages.example")], "").await;
+    assert_eq!((own_host.status, &own_host.headers["content-type"]), (200, &"image/png".parse().unwrap()));
     let sheet = client.send("GET", "/p/shop/accent/ffff00", &[], "").await;
     assert_eq!((sheet.status, sheet.headers["content-type"].to_str().unwrap()), (200, "text/css; charset=utf-8"));
     let html = client.send("GET", "/p/shop", &[], "").await;
@@ -138,18 +138,18 @@ async fn pictures_are_served_with_access_to_the_page_and_are_inert() {
     for path in [logo, icon, "/accent/ffff00".to_owned()] {
         assert_eq!(client.send("GET", &format!("/p/shop{path}"), &[], "").await.status, 404, "{path}");
     }
-    let cleared = patch(&client, "", json!({ "logo": null, "favicon": null, "accentColor": null })).await;
-    let page = &cleared.body["page"];
+    let response = patch(&client, "", json!({ "logo": null, "favicon": null, "accentColor": null })).await;
+    let page = &response.body["page"];
     assert_eq!((&page["logo"], &page["favicon"], &page["accentColor"]), (&Value::Null, &Value::Null, &Value::Null));
 }
 
 #[tokio::test]
-async fn a_page_that_searches_leave_out_says_so_twice() {
+async fn a_noindex_page_says_so_in_header_and_document() {
     let client = TestClient::new().await;
     let robots = async |client: &TestClient| {
-        let seen = client.send("GET", "/p/shop", &[], "").await;
-        let html = String::from_utf8_lossy(&seen.bytes).into_owned();
-        (seen.headers.contains_key("x-robots-tag"), html.contains("<meta name=\"robots\" content=\"noindex\">"))
+        let response = client.send("GET", "/p/shop", &[], "").await;
+        let html = String::from_utf8_lossy(&response.bytes).into_owned();
+        (response.headers.contains_key("x-robots-tag"), html.contains("<meta name=\"robots\" content=\"noindex\">"))
     };
     assert_eq!(robots(&client).await, (false, false));
     patch(&client, "", json!({ "noindex": true })).await;
@@ -159,9 +159,9 @@ async fn a_page_that_searches_leave_out_says_so_twice() {
 #[tokio::test]
 async fn an_address_is_changed_by_a_path_of_its_own() {
     let client = TestClient::new().await;
-    let refused = async |body: Value| {
-        let refused = patch(&client, "/address", body).await;
-        (refused.status, refused.body["error"]["message"].as_str().unwrap_or_default().to_owned())
+    let rejection = async |body: Value| {
+        let rejection = patch(&client, "/address", body).await;
+        (rejection.status, rejection.body["error"]["message"].as_str().unwrap_or_default().to_owned())
     };
     for (body, rule) in [
         (json!({ "slug": "" }), "slug must be 1 to 63 characters"),
@@ -176,13 +176,13 @@ async fn an_address_is_changed_by_a_path_of_its_own() {
             "customDomain must not be a subdomain of this service's own domain",
         ),
     ] {
-        let (status, message) = refused(body.clone()).await;
+        let (status, message) = rejection(body.clone()).await;
         assert!(status == 400 && message.contains(rule), "{body}: {message}");
     }
-    let moved =
+    let response =
         patch(&client, "/address", json!({ "slug": "b".repeat(63), "customDomain": "Status.Shop.example" })).await;
-    let page = &moved.body["page"];
-    assert_eq!((moved.status, &page["customDomain"]), (200, &Value::Null), "{}", moved.text);
+    let page = &response.body["page"];
+    assert_eq!((response.status, &page["customDomain"]), (200, &Value::Null), "{}", response.text);
     assert_eq!(page["url"], format!("https://{}.pages.example", "b".repeat(63)));
     let proof = &page["domainVerification"];
     assert_eq!(
@@ -190,16 +190,16 @@ async fn an_address_is_changed_by_a_path_of_its_own() {
         (&json!("status.shop.example"), &json!("_parallax-challenge.status.shop.example"), &Value::Null)
     );
     assert_eq!(proof["recordValue"].as_str().map(str::len), Some("parallax-domain-verification=".len() + 40));
-    let again = patch(&client, "/address", json!({ "customDomain": "status.shop.example" })).await;
-    assert_eq!(again.body["page"]["domainVerification"], *proof, "the verification is pending already");
+    let repeated = patch(&client, "/address", json!({ "customDomain": "status.shop.example" })).await;
+    assert_eq!(repeated.body["page"]["domainVerification"], *proof, "the verification is pending already");
     assert_eq!(client.send("GET", "/p/shop", &[], "").await.status, 404);
     assert_eq!(client.send("GET", &format!("/p/{}", "b".repeat(63)), &[], "").await.status, 200);
     // A domain in use by another page is refused, also for a while after it is released.
     let journal = client.world.blog.clone();
     let owned = Page { custom_domain: Some("status.shop.example".to_owned()), ..journal.clone() };
     client.world.put_page(owned).await;
-    let cleared = patch(&client, "/address", json!({ "customDomain": null })).await;
-    assert_eq!(cleared.body["page"]["domainVerification"], Value::Null);
-    let (status, message) = refused(json!({ "customDomain": "status.shop.example" })).await;
+    let after = patch(&client, "/address", json!({ "customDomain": null })).await;
+    assert_eq!(after.body["page"]["domainVerification"], Value::Null);
+    let (status, message) = rejection(json!({ "customDomain": "status.shop.example" })).await;
     assert!(status == 400 && message.contains("is another page's"), "{message}");
 }

@@ -16,12 +16,12 @@ impl TestClient {
 }
 
 #[tokio::test]
-async fn a_young_page_opens_with_what_its_age_fills_and_is_drawn_again_when_that_changes() {
+async fn the_default_range_follows_the_age_of_the_page() {
     let client = TestClient::new().await;
     // The page is older than its only monitor, so the age of the monitor counts.
     client.world.clock.set(START + 100 * DAY);
-    let made = client.create_monitor(json!({ "url": "a.example" })).await;
-    let own = format!("/p/shop/monitors/{}", made["id"].as_str().unwrap());
+    let created = client.create_monitor(json!({ "url": "a.example" })).await;
+    let monitor_path = format!("/p/shop/monitors/{}", created["id"].as_str().unwrap());
     for (age, expected) in [
         (MINUTE, "24 hours"),
         (DAY - 1, "24 hours"),
@@ -33,10 +33,10 @@ async fn a_young_page_opens_with_what_its_age_fills_and_is_drawn_again_when_that
         (30 * DAY, "90 days"),
     ] {
         client.world.clock.set(START + 100 * DAY + age);
-        for path in ["/p/shop", own.as_str()] {
+        for path in ["/p/shop", monitor_path.as_str()] {
             assert_eq!(client.selected_range(path).await, expected, "{path} {age}");
-            for (chosen, label) in [("24h", "24 hours"), ("90d", "90 days"), ("30d", "30 days")] {
-                assert_eq!(client.selected_range(&format!("{path}?range={chosen}")).await, label, "{path} {age}");
+            for (range, label) in [("24h", "24 hours"), ("90d", "90 days"), ("30d", "30 days")] {
+                assert_eq!(client.selected_range(&format!("{path}?range={range}")).await, label, "{path} {age}");
             }
             assert_eq!(client.selected_range(&format!("{path}?range=1y")).await, expected, "{path} {age}");
         }
@@ -44,10 +44,10 @@ async fn a_young_page_opens_with_what_its_age_fills_and_is_drawn_again_when_that
 }
 
 #[tokio::test]
-async fn a_choice_goes_along_to_a_monitors_own_page() {
+async fn the_chosen_range_is_kept_in_links_to_monitors() {
     let client = TestClient::new().await;
-    let made = client.create_monitor(json!({ "url": "a.example" })).await;
-    let path = format!("/p/shop/monitors/{}", made["id"].as_str().unwrap());
+    let created = client.create_monitor(json!({ "url": "a.example" })).await;
+    let path = format!("/p/shop/monitors/{}", created["id"].as_str().unwrap());
     for (query, link) in [("", format!("{path}\"")), ("?range=90d", format!("{path}?range=90d\""))] {
         let page = client.send("GET", &format!("/p/shop{query}"), &[], "").await.text;
         assert!(page.contains(&format!("href=\"{link}")), "{link}: {page}");

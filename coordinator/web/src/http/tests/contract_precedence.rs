@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 use super::*;
 
 async fn incident(client: &TestClient, body: Value) -> (String, Value) {
-    let made = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
-    assert_eq!(made.status, 201, "{made:?}");
-    (made.headers["location"].to_str().unwrap().to_owned(), made.body["incident"].clone())
+    let created = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
+    assert_eq!(created.status, 201, "{created:?}");
+    (created.headers["location"].to_str().unwrap().to_owned(), created.body["incident"].clone())
 }
 
 #[tokio::test]
 async fn a_new_incident_and_a_changed_one_take_different_fields() {
     let client = TestClient::new().await;
-    let (path, made) = incident(&client, json!({ "title": "x", "postmortem": 5, "seriesId": [] })).await;
-    assert_eq!(made["postmortem"], Value::Null);
+    let (path, created) = incident(&client, json!({ "title": "x", "postmortem": 5, "seriesId": [] })).await;
+    assert_eq!(created["postmortem"], Value::Null);
     let edit = json!({
         "message": [], "notify": "no", "title": "y", "postmortem": "# Why",
     });
     let changed = client.call(&client.write_key, "PATCH", &path, edit).await;
     assert_eq!(changed.status, 200, "{changed:?}");
-    let mut expected = made;
+    let mut expected = created;
     (expected["title"], expected["postmortem"]) = (json!("y"), json!("# Why"));
     assert_eq!(changed.body["incident"], expected);
     for (field, other) in [
@@ -31,8 +31,8 @@ async fn a_new_incident_and_a_changed_one_take_different_fields() {
         ("resolvedAt", json!(1)),
         ("automatic", json!(5)),
     ] {
-        let refused = client.call(&client.write_key, "PATCH", &path, json!({ (field): other })).await;
-        assert_eq!((refused.status, &refused.body["error"]["fields"][0]["field"]), (400, &json!(field)));
+        let rejection = client.call(&client.write_key, "PATCH", &path, json!({ (field): other })).await;
+        assert_eq!((rejection.status, &rejection.body["error"]["fields"][0]["field"]), (400, &json!(field)));
     }
     let schemas = client.get("/api/v1/openapi.json").await.body["components"]["schemas"].clone();
     let names = |name: &str| {
@@ -80,14 +80,14 @@ async fn null_changes_an_incident_only_where_it_may() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let body = json!({ "title": "x", "impact": "major", "remind": ["1h"], "monitorIds": [monitor["id"]] });
-    let (path, made) = incident(&client, body).await;
+    let (path, created) = incident(&client, body).await;
     for field in ["title", "impact"] {
-        let refused = client.call(&client.write_key, "PATCH", &path, json!({ field: null })).await;
-        let message = &refused.body["error"]["message"];
-        assert_eq!((refused.status, message), (400, &json!(format!("{field} must not be null"))));
+        let rejection = client.call(&client.write_key, "PATCH", &path, json!({ field: null })).await;
+        let message = &rejection.body["error"]["message"];
+        assert_eq!((rejection.status, message), (400, &json!(format!("{field} must not be null"))));
     }
-    let same = client.call(&client.write_key, "PATCH", &path, json!({})).await;
-    assert_eq!(same.body["incident"], made);
+    let unchanged = client.call(&client.write_key, "PATCH", &path, json!({})).await;
+    assert_eq!(unchanged.body["incident"], created);
     let (window, planned) = incident(
         &client,
         json!({ "kind": "maintenance", "title": "x", "startsAt": "2026-11-28T00:00:00+00:00", "endsAt": "2026-11-28T02:00:00.5+01:00" }),
@@ -104,20 +104,20 @@ async fn null_changes_an_incident_only_where_it_may() {
             "{field}"
         );
     }
-    let cleared = client.call(&client.write_key, "PATCH", &path, json!({ "remind": null, "monitors": null })).await;
+    let response = client.call(&client.write_key, "PATCH", &path, json!({ "remind": null, "monitors": null })).await;
     assert_eq!(
-        (&cleared.body["incident"]["remind"], &cleared.body["incident"]["monitors"]),
+        (&response.body["incident"]["remind"], &response.body["incident"]["monitors"]),
         (&Value::Null, &json!([]))
     );
-    assert_eq!(cleared.body["incident"]["impact"], "major");
+    assert_eq!(response.body["incident"]["impact"], "major");
 }
 
 #[tokio::test]
-async fn whole_numbers_are_whole_however_they_are_written() {
+async fn integers_are_accepted_in_any_notation() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    for (written, good) in [
+    for (json, is_accepted) in [
         ("443.0", true),
         ("4.43e2", true),
         ("44300e-2", true),
@@ -130,11 +130,11 @@ async fn whole_numbers_are_whole_however_they_are_written() {
         ("65536", false),
         ("18446744073709551616", false),
     ] {
-        let body = format!(r#"{{"type": "tcp", "host": "a.example", "port": {written}}}"#);
-        let made = client.send("POST", &client.shop_path("/monitors"), &headers, &body).await;
-        assert_eq!(made.status, if good { 201 } else { 400 }, "{written}: {made:?}");
-        if good {
-            assert_eq!(made.body["monitor"]["port"], 443);
+        let body = format!(r#"{{"type": "tcp", "host": "a.example", "port": {json}}}"#);
+        let created = client.send("POST", &client.shop_path("/monitors"), &headers, &body).await;
+        assert_eq!(created.status, if is_accepted { 201 } else { 400 }, "{json}: {created:?}");
+        if is_accepted {
+            assert_eq!(created.body["monitor"]["port"], 443);
         }
     }
     let target = client.send("PATCH", &client.shop_path(""), &headers, r#"{"uptimeTarget": 9.95e1}"#).await;
@@ -165,15 +165,15 @@ async fn without_access_a_bad_header_is_not_reported() {
 }
 
 #[tokio::test]
-async fn a_query_is_read_as_forms_write_it() {
+async fn a_query_is_decoded_like_a_form() {
     let client = TestClient::new().await;
     let status = async |rest: &str| client.get(&client.shop_path(rest)).await.status;
-    for good in
+    for accepted in
         ["limit=1", "limit=%31", "limit=200&other=%zz", "limit=0&limit=5", "open=true", "open=%74rue", "limit=050"]
     {
-        assert_eq!(status(&format!("/incidents?{good}")).await, 200, "{good}");
+        assert_eq!(status(&format!("/incidents?{accepted}")).await, 200, "{accepted}");
     }
-    for bad in [
+    for rejected in [
         "limit=+5",
         "limit=%2B5",
         "limit=5%20",
@@ -185,12 +185,12 @@ async fn a_query_is_read_as_forms_write_it() {
         "open=",
         "before=",
     ] {
-        assert_eq!(status(&format!("/incidents?{bad}")).await, 400, "{bad}");
+        assert_eq!(status(&format!("/incidents?{rejected}")).await, 400, "{rejected}");
     }
 }
 
 #[tokio::test]
-async fn a_refusal_says_no_more_of_a_name_than_fits_a_line() {
+async fn an_error_quotes_only_the_start_of_a_long_name() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -201,15 +201,15 @@ async fn a_refusal_says_no_more_of_a_name_than_fits_a_line() {
         format!(r#"{{"url": "a.example", "headers": {{"{name}": "", "A{}": ""}}}}"#, &name[1..]),
         format!(r#"{{"url": "a.example", "headers": {{"proxy-{name}": ""}}}}"#),
     ] {
-        let refused = client.send("POST", &client.shop_path("/monitors"), &headers, &body).await;
-        assert_eq!(refused.status, 400);
-        let length = refused.body.to_string().len();
+        let rejection = client.send("POST", &client.shop_path("/monitors"), &headers, &body).await;
+        assert_eq!(rejection.status, 400);
+        let length = rejection.body.to_string().len();
         assert!(length < 1000, "{length}");
     }
 }
 
 #[tokio::test]
-async fn an_unchanged_status_document_is_known_by_its_tag() {
+async fn an_unchanged_status_document_keeps_its_tag() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example" })).await;
     let bearer = format!("Bearer {}", client.write_key);
@@ -224,7 +224,7 @@ async fn an_unchanged_status_document_is_known_by_its_tag() {
 }
 
 #[tokio::test]
-async fn a_refused_request_may_be_mended_under_the_same_idempotency_key() {
+async fn a_refused_request_may_be_corrected_with_the_same_idempotency_key() {
     let client = TestClient::new().await;
     let send = async |key: &str, path: &str, body: Value| {
         let bearer = format!("Bearer {key}");
@@ -232,18 +232,18 @@ async fn a_refused_request_may_be_mended_under_the_same_idempotency_key() {
             [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", "once")];
         client.send("POST", path, &headers, &body.to_string()).await
     };
-    let (shop, good) = (client.shop_path("/incidents"), json!({ "title": "x" }));
+    let (shop, body) = (client.shop_path("/incidents"), json!({ "title": "x" }));
     assert_eq!(send(&client.write_key, &shop, json!({ "title": "" })).await.status, 400);
-    let all = futures_util::future::join_all((0..8).map(|_| send(&client.write_key, &shop, good.clone()))).await;
+    let all = futures_util::future::join_all((0..8).map(|_| send(&client.write_key, &shop, body.clone()))).await;
     assert!(all.iter().all(|one| one.status == 201 && one.body == all[0].body), "{all:?}");
     assert_eq!(all.iter().filter(|one| !one.headers.contains_key("idempotency-replayed")).count(), 1);
     assert_eq!(client.get(&shop).await.body["incidents"].as_array().unwrap().len(), 1);
-    let elsewhere = format!("/api/v1/pages/{}/incidents", client.world.blog.id);
-    let other = send(&client.write_key, &elsewhere, good.clone()).await;
+    let other_page = format!("/api/v1/pages/{}/incidents", client.world.blog.id);
+    let other = send(&client.write_key, &other_page, body.clone()).await;
     assert_eq!((other.status, code(&other)), (422, "idempotency_key_reused"));
     // Idempotency keys are separate for each API key.
-    let bound = send(&client.page_key, &elsewhere, good.clone()).await;
+    let bound = send(&client.page_key, &other_page, body.clone()).await;
     assert_eq!((bound.status, bound.headers.contains_key("idempotency-replayed")), (201, false));
-    assert_eq!(send(&client.read_key, &shop, good.clone()).await.status, 403);
-    assert_eq!(send(&client.foreign_key, &shop, good).await.status, 404);
+    assert_eq!(send(&client.read_key, &shop, body.clone()).await.status, 403);
+    assert_eq!(send(&client.foreign_key, &shop, body).await.status, 404);
 }

@@ -9,27 +9,27 @@ async fn every_route_answers_each_credential_as_it_must() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "example.com" })).await;
     let id = monitor["id"].as_str().unwrap();
-    let nobody = "mon_0000000000000000000000000a";
-    let foreign = client.world.foreign.id;
+    let unknown_id = "mon_0000000000000000000000000a";
+    let foreign_page = client.world.foreign.id;
     let edit = json!({ "name": "New" });
-    let of = |rest: &str| client.shop_path(&format!("/monitors/{id}/{rest}"));
-    let none = |rest: &str| client.shop_path(&format!("/monitors/{nobody}/{rest}"));
-    let made = async |kind: &str, body: Value| {
+    let monitor_path = |rest: &str| client.shop_path(&format!("/monitors/{id}/{rest}"));
+    let unknown = |rest: &str| client.shop_path(&format!("/monitors/{unknown_id}/{rest}"));
+    let created = async |kind: &str, body: Value| {
         let path = client.shop_path(&format!("/{kind}s"));
-        let made = client.call(&client.write_key, "POST", &path, body).await.body;
-        format!("{path}/{}", made[kind]["id"].as_str().unwrap())
+        let created = client.call(&client.write_key, "POST", &path, body).await.body;
+        format!("{path}/{}", created[kind]["id"].as_str().unwrap())
     };
-    let incident = made("incident", json!({ "title": "x" })).await;
-    let deploy = made("deploy", json!({ "version": "x" })).await;
+    let incident = created("incident", json!({ "title": "x" })).await;
+    let deploy = created("deploy", json!({ "version": "x" })).await;
     client.world.receive();
     let mail = json!({ "type": "email", "name": "Ops", "to": "a@example.com" });
     let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example.com/x" });
-    let destination = made("destination", hook).await;
+    let destination = created("destination", hook).await;
     let destination = |rest: &str| format!("{destination}{rest}");
     let tested = client.call(&client.write_key, "POST", &destination("/test"), Value::Null).await.body;
     let delivery = client.shop_path(&format!("/deliveries/{}", tested["delivery"]["id"].as_str().unwrap()));
     let reader = json!({ "email": "reader@example.com" });
-    let subscriber = made("subscriber", reader).await;
+    let subscriber = created("subscriber", reader).await;
     // Method, path, body, then the status for: no valid key, a read key, a write key, a key of another page, and a key
     // of another account.
     let table = [
@@ -45,7 +45,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", format!("/p/shop/incidents/{}", incident.rsplit('/').next().unwrap()), Value::Null, [200; 5]),
         ("GET", format!("/p/journal/incidents/{}", incident.rsplit('/').next().unwrap()), Value::Null, [404; 5]),
         ("GET", format!("/p/journal/monitors/{id}"), Value::Null, [404; 5]),
-        ("GET", format!("/p/shop/monitors/{nobody}"), Value::Null, [404; 5]),
+        ("GET", format!("/p/shop/monitors/{unknown_id}"), Value::Null, [404; 5]),
         ("GET", "/p/shop/monitors/nonsense".to_owned(), Value::Null, [404; 5]),
         ("GET", format!("/p/shop/logo/{}", "0".repeat(32)), Value::Null, [404; 5]),
         ("GET", format!("/p/shop/favicon/{}", "0".repeat(32)), Value::Null, [404; 5]),
@@ -108,23 +108,23 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("POST", client.shop_path("/monitors"), json!({ "url": "a.example" }), [401, 403, 201, 404, 404]),
         ("GET", client.shop_path(&format!("/monitors/{id}")), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", client.shop_path(&format!("/checkpoints/{id}")), Value::Null, [401, 200, 200, 404, 404]),
-        ("GET", client.shop_path(&format!("/monitors/{nobody}")), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", client.shop_path(&format!("/monitors/{unknown_id}")), Value::Null, [401, 404, 404, 404, 404]),
         ("GET", client.shop_path("/monitors/%2e%2e"), Value::Null, [401, 404, 404, 404, 404]),
         ("PATCH", client.shop_path(&format!("/monitors/{id}")), edit.clone(), [401, 403, 200, 404, 404]),
-        ("PATCH", client.shop_path(&format!("/monitors/{nobody}")), edit.clone(), [401, 403, 404, 404, 404]),
-        ("POST", of("check"), Value::Null, [401, 403, 200, 404, 404]),
-        ("POST", none("check"), Value::Null, [401, 403, 404, 404, 404]),
-        ("GET", of("check"), Value::Null, [401, 405, 405, 405, 405]),
-        ("GET", of("checks"), Value::Null, [401, 200, 200, 404, 404]),
-        ("GET", none("checks?limit=0"), Value::Null, [401, 404, 404, 404, 404]),
-        ("GET", of("events"), Value::Null, [401, 200, 200, 404, 404]),
-        ("GET", none("events"), Value::Null, [401, 404, 404, 404, 404]),
+        ("PATCH", client.shop_path(&format!("/monitors/{unknown_id}")), edit.clone(), [401, 403, 404, 404, 404]),
+        ("POST", monitor_path("check"), Value::Null, [401, 403, 200, 404, 404]),
+        ("POST", unknown("check"), Value::Null, [401, 403, 404, 404, 404]),
+        ("GET", monitor_path("check"), Value::Null, [401, 405, 405, 405, 405]),
+        ("GET", monitor_path("checks"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", unknown("checks?limit=0"), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", monitor_path("events"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", unknown("events"), Value::Null, [401, 404, 404, 404, 404]),
         ("GET", format!("/p/shop/monitors/{id}"), Value::Null, [200; 5]),
-        ("GET", of("uptime"), Value::Null, [401, 200, 200, 404, 404]),
-        ("GET", none("uptime"), Value::Null, [401, 404, 404, 404, 404]),
-        ("DELETE", client.shop_path(&format!("/monitors/{nobody}")), Value::Null, [401, 403, 404, 404, 404]),
+        ("GET", monitor_path("uptime"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", unknown("uptime"), Value::Null, [401, 404, 404, 404, 404]),
+        ("DELETE", client.shop_path(&format!("/monitors/{unknown_id}")), Value::Null, [401, 403, 404, 404, 404]),
         ("DELETE", client.shop_path(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404, 404]),
-        ("GET", client.shop_path(&format!("/monitors/{nobody}/pings")), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", client.shop_path(&format!("/monitors/{unknown_id}/pings")), Value::Null, [401, 404, 404, 404, 404]),
         ("GET", client.shop_path("/incidents"), Value::Null, [401, 200, 200, 404, 404]),
         ("POST", client.shop_path("/incidents"), json!({ "title": "x" }), [401, 403, 201, 404, 404]),
         ("GET", incident.clone(), Value::Null, [401, 200, 200, 404, 404]),
@@ -155,11 +155,11 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("POST", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("GET", "/ping/none/start".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("POST", "/ping/none/7".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
-        ("GET", format!("/api/v1/pages/{foreign}"), Value::Null, [401, 404, 404, 404, 404]),
-        ("PATCH", format!("/api/v1/pages/{foreign}"), json!({ "name": 5 }), [401, 403, 404, 404, 404]),
-        ("DELETE", format!("/api/v1/pages/{foreign}"), Value::Null, [401, 403, 404, 403, 404]),
-        ("GET", format!("/api/v1/pages/{foreign}/monitors"), Value::Null, [401, 404, 404, 404, 404]),
-        ("GET", format!("/api/v1/pages/{foreign}/monitors/{id}"), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", format!("/api/v1/pages/{foreign_page}"), Value::Null, [401, 404, 404, 404, 404]),
+        ("PATCH", format!("/api/v1/pages/{foreign_page}"), json!({ "name": 5 }), [401, 403, 404, 404, 404]),
+        ("DELETE", format!("/api/v1/pages/{foreign_page}"), Value::Null, [401, 403, 404, 403, 404]),
+        ("GET", format!("/api/v1/pages/{foreign_page}/monitors"), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", format!("/api/v1/pages/{foreign_page}/monitors/{id}"), Value::Null, [401, 404, 404, 404, 404]),
         (
             "GET",
             format!("/api/v1/pages/{}/monitors/{id}", client.world.blog.id),
@@ -212,19 +212,19 @@ async fn every_route_answers_each_credential_as_it_must() {
         ];
         for (index, (key, at)) in keys.into_iter().zip([0, 0, 0, 0, 1, 3, 4, 2]).enumerate() {
             // The foreign page belongs to the account of this key.
-            if key == Some(&client.foreign_key) && path.contains(&foreign.to_string()) {
+            if key == Some(&client.foreign_key) && path.contains(&foreign_page.to_string()) {
                 continue;
             }
             let mut body = body.clone();
             if path == "/api/v1/pages" && method == "POST" {
                 body["slug"] = json!(format!("new-{index}"));
             }
-            let answered = match key {
+            let response = match key {
                 Some(key) => client.call(key, method, &path, body).await,
                 None => client.send(method, &path, &[], "").await,
             };
-            assert_eq!(answered.status, expected[at], "{method} {path} {at}: {answered:?}");
-            let expected = match answered.status {
+            assert_eq!(response.status, expected[at], "{method} {path} {at}: {response:?}");
+            let expected = match response.status {
                 401 => "unauthenticated",
                 403 if key == Some(&client.page_key) => "one_page",
                 403 => "read_only",
@@ -233,10 +233,10 @@ async fn every_route_answers_each_credential_as_it_must() {
                 400 if path.starts_with("/p/none/") || path.ends_with("/domain/check") => "bad_request",
                 _ => "",
             };
-            assert_eq!(code(&answered), expected, "{method} {path}");
+            assert_eq!(code(&response), expected, "{method} {path}");
             if path.starts_with("/api/") && !matches!(path.as_str(), "/api/v1/openapi.json" | "/api/v1/docs") {
                 for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
-                    assert!(answered.headers.contains_key(name), "{name}: {method} {path}");
+                    assert!(response.headers.contains_key(name), "{name}: {method} {path}");
                 }
             }
         }
@@ -252,8 +252,8 @@ fn is_of(pattern: &str, path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
     pattern.len() == path.len()
-        && pattern.iter().zip(path).all(|(wanted, part)| {
-            let Some((before, rest)) = wanted.split_once('{') else { return *wanted == part };
+        && pattern.iter().zip(path).all(|(expected, part)| {
+            let Some((before, rest)) = expected.split_once('{') else { return *expected == part };
             let after = rest.split_once('}').map_or("", |(_, after)| after);
             part.starts_with(before) && part.ends_with(after)
         })

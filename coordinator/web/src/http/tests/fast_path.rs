@@ -48,12 +48,12 @@ async fn answer(stream: &mut TcpStream) -> RawResponse {
 
 /// Returns true if the fast path has a response to the request.
 fn is_known(client: &TestClient, request: &str) -> bool {
-    matches!(found(client, request), Some(FastPathLookup::Ready(_)))
+    matches!(look_up_response(client, request), Some(FastPathLookup::Ready(_)))
 }
 
-fn found(client: &TestClient, request: &str) -> Option<FastPathLookup> {
-    let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(question);
-    look_up(request.as_bytes(), look).map(|(found, ..)| found)
+fn look_up_response(client: &TestClient, request: &str) -> Option<FastPathLookup> {
+    let respond = |simple_request: &SimpleRequest<'_>| client.context.response_index.respond_raw(simple_request);
+    look_up(request.as_bytes(), respond).map(|(looked_up, ..)| looked_up)
 }
 
 async fn visitor(server: &TestServer) -> TcpStream {
@@ -61,7 +61,7 @@ async fn visitor(server: &TestServer) -> TcpStream {
 }
 
 #[tokio::test]
-async fn documents_of_one_tag_go_out_with_their_own_lengths() {
+async fn documents_with_one_tag_have_their_own_lengths() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let mut stream = visitor(&server).await;
@@ -70,18 +70,20 @@ async fn documents_of_one_tag_go_out_with_their_own_lengths() {
     for number in 0..30 {
         // Rendered again each time; only the time in it differs.
         client.world.clock.set(begin + number * (7 * MINUTE + 1234));
-        let drawn = client.send("GET", path, &[("host", "status.example")], "").await;
-        tags.insert(drawn.headers["etag"].to_str().unwrap().to_owned());
-        let Some(FastPathLookup::Ready(written)) = found(&client, &request(path, "")) else { panic!("it is cached") };
+        let rendered = client.send("GET", path, &[("host", "status.example")], "").await;
+        tags.insert(rendered.headers["etag"].to_str().unwrap().to_owned());
+        let Some(FastPathLookup::Ready(bytes)) = look_up_response(&client, &request(path, "")) else {
+            panic!("it is cached")
+        };
         stream.write_all(request(path, "").as_bytes()).await.unwrap();
-        assert_eq!(answer(&mut stream).await.body, written.body);
-        lengths.insert(written.body.len());
+        assert_eq!(answer(&mut stream).await.body, bytes.body);
+        lengths.insert(bytes.body.len());
     }
     assert!(tags.len() == 1 && lengths.len() > 1, "{tags:?} {lengths:?}");
 }
 
 #[tokio::test]
-async fn it_says_what_the_long_way_does() {
+async fn the_fast_path_answers_like_the_regular_path() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let tag = {
@@ -100,24 +102,24 @@ async fn it_says_what_the_long_way_does() {
     ] {
         let mut headers = vec![("host", "status.example"), ("accept-encoding", accepted)];
         headers.extend(none_match.map(|tag| ("if-none-match", tag)));
-        let long = client.send("GET", "/p/shop", &headers, "").await;
+        let regular = client.send("GET", "/p/shop", &headers, "").await;
         let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let request = format!("GET /p/shop HTTP/1.1\r\n{lines}\r\n");
         assert_eq!(is_known(&client, &request), is_short, "{accepted} {none_match:?}");
         stream.write_all(request.as_bytes()).await.unwrap();
         let got = answer(&mut stream).await;
-        let pairs = long.headers.iter();
+        let pairs = regular.headers.iter();
         let headers = pairs.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
         assert_eq!(
             got,
-            RawResponse { status: long.status, headers, body: long.bytes.to_vec() },
+            RawResponse { status: regular.status, headers, body: regular.bytes.to_vec() },
             "{accepted} {none_match:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn requests_one_after_the_other_in_parts_and_at_once_are_answered_in_order() {
+async fn sequential_split_and_pipelined_requests_are_answered_in_order() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let page = request("/p/shop", "");
@@ -143,7 +145,7 @@ async fn requests_one_after_the_other_in_parts_and_at_once_are_answered_in_order
 }
 
 #[tokio::test]
-async fn the_last_answer_ends_the_connection_and_so_does_silence_after_it() {
+async fn a_connection_ends_on_request_or_when_idle() {
     let client = TestClient::new().await;
     let server =
         server_within(ServerLimits { header_timeout: Duration::from_millis(100), ..ServerLimits::default() }, &client)
@@ -178,16 +180,16 @@ async fn an_edit_is_seen_by_the_next_request_of_a_connection() {
     };
     assert_eq!(ask().await, 200);
     assert!(is_known(&client, &page));
-    let mut fresh = visitor(&server).await;
-    fresh.write_all(page.as_bytes()).await.unwrap();
-    assert_eq!(answer(&mut fresh).await.status, 200);
+    let mut new_connection = visitor(&server).await;
+    new_connection.write_all(page.as_bytes()).await.unwrap();
+    assert_eq!(answer(&mut new_connection).await.status, 200);
     client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
-    fresh.write_all(page.as_bytes()).await.unwrap();
-    assert_eq!((answer(&mut fresh).await.status, ask().await), (403, 403));
+    new_connection.write_all(page.as_bytes()).await.unwrap();
+    assert_eq!((answer(&mut new_connection).await.status, ask().await), (403, 403));
 }
 
 #[tokio::test]
-async fn a_document_that_something_happened_to_is_waited_for_on_the_short_way() {
+async fn the_fast_path_waits_for_a_changed_document() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let page = request("/p/shop", "");
@@ -195,9 +197,9 @@ async fn a_document_that_something_happened_to_is_waited_for_on_the_short_way() 
     let mut stream = visitor(&server).await;
     for _ in 0..3 {
         let (at, shop) = (client.world.service.now(), Some(client.world.shop.id));
-        let what = EventKind::ScopeChanged(None);
-        client.world.happened(Event { at, page: shop, monitor: None, kind: what }).await;
-        assert!(matches!(found(&client, &page), Some(FastPathLookup::Rendering(_))));
+        let event = EventKind::ScopeChanged(None);
+        client.world.happened(Event { at, page: shop, monitor: None, kind: event }).await;
+        assert!(matches!(look_up_response(&client, &page), Some(FastPathLookup::Rendering(_))));
         stream.write_all(page.as_bytes()).await.unwrap();
         assert_eq!(answer(&mut stream).await.status, 200);
         assert!(is_known(&client, &page));
@@ -205,7 +207,7 @@ async fn a_document_that_something_happened_to_is_waited_for_on_the_short_way() 
 }
 
 #[tokio::test]
-async fn a_stopped_server_ends_connections_of_the_short_way() {
+async fn a_stopped_server_ends_fast_path_connections() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let page = request("/p/shop", "");
@@ -214,6 +216,6 @@ async fn a_stopped_server_ends_connections_of_the_short_way() {
     stream.write_all(page.as_bytes()).await.unwrap();
     assert_eq!(answer(&mut stream).await.status, 200);
     server.stop.send(()).unwrap();
-    timeout(Duration::from_secs(5), server.served).await.unwrap().unwrap();
+    timeout(Duration::from_secs(5), server.server_task).await.unwrap().unwrap();
     assert!(stream.read_u8().await.is_err());
 }

@@ -13,7 +13,7 @@ impl TestClient {
 }
 
 #[tokio::test]
-async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
+async fn every_format_of_a_page_is_typed_tagged_and_up_to_date() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example", "name": "Web" })).await;
     let monitor = monitor["id"].as_str().unwrap().to_owned();
@@ -22,27 +22,27 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
     let incident = incident.body["incident"]["id"].as_str().unwrap().to_owned();
     let at = |hours: i64| (client.world.service.now() + hours * 3_600_000).to_string();
     let window = json!({ "kind": "maintenance", "title": "Move", "startsAt": at(48), "endsAt": at(49) });
-    let made = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), window).await;
-    assert_eq!(made.status, 201, "{made:?}");
-    let (json, long) = ("application/json", "max-age=30, stale-while-revalidate=60");
+    let created = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), window).await;
+    assert_eq!(created.status, 201, "{created:?}");
+    let (json, long_cache) = ("application/json", "max-age=30, stale-while-revalidate=60");
     let table = [
-        ("api/v2/summary.json".to_owned(), json, long),
-        ("api/v2/status.json".to_owned(), json, long),
-        ("api/v2/components.json".to_owned(), json, long),
-        ("api/v2/incidents.json".to_owned(), json, long),
-        ("api/v2/incidents/unresolved.json".to_owned(), json, long),
-        ("api/v2/scheduled-maintenances.json".to_owned(), json, long),
-        ("api/v2/scheduled-maintenances/upcoming.json".to_owned(), json, long),
-        ("api/v2/scheduled-maintenances/active.json".to_owned(), json, long),
-        ("feed.atom".to_owned(), "application/atom+xml; charset=utf-8", long),
-        ("history.atom".to_owned(), "application/atom+xml; charset=utf-8", long),
-        ("feed.rss".to_owned(), "application/rss+xml; charset=utf-8", long),
-        ("history.rss".to_owned(), "application/rss+xml; charset=utf-8", long),
-        ("feed/atom".to_owned(), "application/atom+xml; charset=utf-8", long),
-        ("feed/rss".to_owned(), "application/rss+xml; charset=utf-8", long),
-        ("feed".to_owned(), "application/rss+xml; charset=utf-8", long),
+        ("api/v2/summary.json".to_owned(), json, long_cache),
+        ("api/v2/status.json".to_owned(), json, long_cache),
+        ("api/v2/components.json".to_owned(), json, long_cache),
+        ("api/v2/incidents.json".to_owned(), json, long_cache),
+        ("api/v2/incidents/unresolved.json".to_owned(), json, long_cache),
+        ("api/v2/scheduled-maintenances.json".to_owned(), json, long_cache),
+        ("api/v2/scheduled-maintenances/upcoming.json".to_owned(), json, long_cache),
+        ("api/v2/scheduled-maintenances/active.json".to_owned(), json, long_cache),
+        ("feed.atom".to_owned(), "application/atom+xml; charset=utf-8", long_cache),
+        ("history.atom".to_owned(), "application/atom+xml; charset=utf-8", long_cache),
+        ("feed.rss".to_owned(), "application/rss+xml; charset=utf-8", long_cache),
+        ("history.rss".to_owned(), "application/rss+xml; charset=utf-8", long_cache),
+        ("feed/atom".to_owned(), "application/atom+xml; charset=utf-8", long_cache),
+        ("feed/rss".to_owned(), "application/rss+xml; charset=utf-8", long_cache),
+        ("feed".to_owned(), "application/rss+xml; charset=utf-8", long_cache),
         ("sitemap.xml".to_owned(), "application/xml", "max-age=15"),
-        ("maintenance.ics".to_owned(), "text/calendar; charset=utf-8", long),
+        ("maintenance.ics".to_owned(), "text/calendar; charset=utf-8", long_cache),
         ("badge.svg".to_owned(), "image/svg+xml", "max-age=30, s-maxage=30, must-revalidate"),
         ("badge.json".to_owned(), json, "max-age=30, s-maxage=30, must-revalidate"),
         (
@@ -61,20 +61,24 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
         (format!("monitors/{monitor}.md"), "text/markdown; charset=utf-8", "max-age=15"),
         ("og-0123456789ab.png".to_owned(), "image/png", "max-age=300"),
     ];
-    for (path, media, fresh) in &table {
-        let seen = client.fetch(&format!("/p/shop/{path}")).await;
-        assert_eq!((seen.status, &seen.headers["content-type"]), (200, &media.parse().unwrap()), "{path}");
-        let kept = seen.headers["cache-control"].to_str().unwrap();
-        assert!(kept.starts_with("public, ") && kept.contains(fresh), "{path}: {kept}");
-        assert_eq!(seen.headers["x-content-type-options"], "nosniff", "{path}");
-        let tag = seen.headers["etag"].to_str().unwrap();
-        let known = client.send("GET", &format!("/p/shop/{path}"), &[("if-none-match", tag)], "").await;
-        assert_eq!((known.status, known.bytes.len()), (304, 0), "{path}");
-        let own = client.send("GET", &format!("/{path}"), &[("host", "shop.pages.example")], "").await;
-        assert_eq!(own.status, 200, "{path} on the page's host");
-        let shared = seen.headers.get("access-control-allow-origin").map(|it| it.to_str().unwrap());
-        let is_for_scripts = *media == json || ["badge", "embed"].iter().any(|it| path.contains(it)) || *fresh == long;
-        assert_eq!(shared == Some("*"), is_for_scripts, "{path}");
+    for (path, media, cache_lifetime) in &table {
+        let response = client.fetch(&format!("/p/shop/{path}")).await;
+        assert_eq!((response.status, &response.headers["content-type"]), (200, &media.parse().unwrap()), "{path}");
+        let cache_control = response.headers["cache-control"].to_str().unwrap();
+        assert!(
+            cache_control.starts_with("public, ") && cache_control.contains(cache_lifetime),
+            "{path}: {cache_control}"
+        );
+        assert_eq!(response.headers["x-content-type-options"], "nosniff", "{path}");
+        let tag = response.headers["etag"].to_str().unwrap();
+        let not_modified = client.send("GET", &format!("/p/shop/{path}"), &[("if-none-match", tag)], "").await;
+        assert_eq!((not_modified.status, not_modified.bytes.len()), (304, 0), "{path}");
+        let own_host = client.send("GET", &format!("/{path}"), &[("host", "shop.pages.example")], "").await;
+        assert_eq!(own_host.status, 200, "{path} on the page's host");
+        let any_origin = response.headers.get("access-control-allow-origin").map(|it| it.to_str().unwrap());
+        let is_for_scripts =
+            *media == json || ["badge", "embed"].iter().any(|it| path.contains(it)) || *cache_lifetime == long_cache;
+        assert_eq!(any_origin == Some("*"), is_for_scripts, "{path}");
     }
     let title = json!({ "title": "Renamed & <new>" });
     client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/incidents/{incident}")), title).await;
@@ -91,12 +95,12 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
 }
 
 #[tokio::test]
-async fn a_badge_is_known_again_by_what_it_says_and_how() {
+async fn the_tag_of_a_badge_depends_on_its_text_and_style() {
     let client = TestClient::new().await;
     let tag = async |path: &str| {
-        let seen = client.fetch(&format!("/p/shop/{path}")).await;
-        assert_eq!(seen.status, 200, "{path}");
-        seen.headers["etag"].to_str().unwrap().to_owned()
+        let response = client.fetch(&format!("/p/shop/{path}")).await;
+        assert_eq!(response.status, 200, "{path}");
+        response.headers["etag"].to_str().unwrap().to_owned()
     };
     let first = tag("badge.svg").await;
     assert_eq!(tag("badge.svg?style=flat&v=2").await, first, "the image is the same");
@@ -113,16 +117,16 @@ async fn a_badge_is_known_again_by_what_it_says_and_how() {
 }
 
 #[tokio::test]
-async fn a_badge_of_nothing_says_so_and_a_bad_wish_is_named() {
+async fn a_badge_without_data_says_so_and_an_invalid_parameter_is_named() {
     let client = TestClient::new().await;
     for path in [
         "/p/none/badge.svg",
         "/p/shop/monitors/mon_0000000000000000000000000a/badge.svg",
         "/p/shop/monitors/x/badge.svg",
     ] {
-        let seen = client.fetch(path).await;
-        assert_eq!((seen.status, &seen.headers["content-type"]), (404, &"image/svg+xml".parse().unwrap()));
-        assert!(seen.text.contains(">not found</text>") && seen.text.contains("#59606b"), "{}", seen.text);
+        let response = client.fetch(path).await;
+        assert_eq!((response.status, &response.headers["content-type"]), (404, &"image/svg+xml".parse().unwrap()));
+        assert!(response.text.contains(">not found</text>") && response.text.contains("#59606b"), "{}", response.text);
     }
     let shields = client.fetch("/p/shop/monitors/x/badge.json").await;
     assert_eq!((shields.status, &shields.body["isError"]), (404, &json!(true)));
@@ -132,8 +136,8 @@ async fn a_badge_of_nothing_says_so_and_a_bad_wish_is_named() {
         ("badge.svg?days=0", "days"),
         ("embed?theme=pink", "theme"),
     ] {
-        let refused = client.fetch(&format!("/p/shop/{path}")).await;
-        assert_eq!((refused.status, &refused.body["error"]["fields"][0]["field"]), (400, &json!(field)));
+        let rejection = client.fetch(&format!("/p/shop/{path}")).await;
+        assert_eq!((rejection.status, &rejection.body["error"]["fields"][0]["field"]), (400, &json!(field)));
     }
     let badge = client.fetch("/p/shop/badge.svg?label=%3Cscript%3E&style=flat-square").await;
     assert!(badge.text.contains("&#60;script&#62;") || badge.text.contains("&lt;script&gt;"), "{}", badge.text);
@@ -147,21 +151,21 @@ async fn only_the_frame_may_be_framed() {
     for (path, framed) in
         [("embed", "frame-ancestors *"), ("", "frame-ancestors 'none'"), ("history", "frame-ancestors 'none'")]
     {
-        let seen = client.fetch(format!("/p/shop/{path}").trim_end_matches('/')).await;
-        let policy = seen.headers["content-security-policy"].to_str().unwrap();
+        let response = client.fetch(format!("/p/shop/{path}").trim_end_matches('/')).await;
+        let policy = response.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.contains(framed) && !policy.contains("unsafe"), "{path}: {policy}");
     }
 }
 
 #[tokio::test]
-async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
+async fn a_client_that_prefers_markdown_gets_it_at_the_same_url() {
     let client = TestClient::new().await;
     let accept = [("accept", "text/markdown, text/html")];
     for path in ["/p/shop", "/p/shop/history", "/p/shop.md"] {
-        let seen = client.send("GET", path, &accept, "").await;
-        assert_eq!(seen.headers["content-type"], "text/markdown; charset=utf-8", "{path}");
-        assert_eq!(seen.headers["vary"], "accept, accept-encoding", "{path}");
-        assert!(seen.text.starts_with("# Shop"), "{}", seen.text);
+        let response = client.send("GET", path, &accept, "").await;
+        assert_eq!(response.headers["content-type"], "text/markdown; charset=utf-8", "{path}");
+        assert_eq!(response.headers["vary"], "accept, accept-encoding", "{path}");
+        assert!(response.text.starts_with("# Shop"), "{}", response.text);
     }
     let html = client.fetch("/p/shop").await;
     let links = html.headers["link"].to_str().unwrap();
@@ -176,7 +180,7 @@ async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
 }
 
 #[tokio::test]
-async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
+async fn imported_incidents_keep_their_times_and_displace_no_open_one() {
     let client = TestClient::new().await;
     let path = client.shop_path("/incidents");
     let open = json!({ "title": "Going on", "message": "We look." });
@@ -186,12 +190,12 @@ async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
     for number in 1..=60 {
         let at = |hours: i64| (now - number * day + hours * 3_600_000).to_string();
         let past = json!({ "title": format!("Import {number}"), "startedAt": at(0), "resolvedAt": at(1) });
-        let made = client.call(&client.write_key, "POST", &path, past).await;
-        assert_eq!(made.status, 201, "{made:?}");
+        let created = client.call(&client.write_key, "POST", &path, past).await;
+        assert_eq!(created.status, 201, "{created:?}");
         if number == 2 {
-            let id = made.body["incident"]["id"].as_str().unwrap();
-            let written = json!({ "postmortem": "A cable." });
-            client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/incidents/{id}")), written).await;
+            let id = created.body["incident"]["id"].as_str().unwrap();
+            let postmortem = json!({ "postmortem": "A cable." });
+            client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/incidents/{id}")), postmortem).await;
         }
     }
     let at = |hours: i64| now - 2 * day + hours * 3_600_000;
@@ -214,29 +218,29 @@ async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
     assert!(expected.iter().all(|expected| entry.contains(expected)), "{expected:?}: {entry}");
     let incidents = client.fetch("/p/shop/api/v2/incidents.json").await.body["incidents"].take();
     let incidents = incidents.as_array().unwrap();
-    let named = |name: &str| incidents.iter().find(|it| it["name"] == name).unwrap();
-    assert_eq!((incidents.len(), &named("Going on")["status"]), (50, &json!("investigating")));
-    let second = named("Import 2");
+    let component = |name: &str| incidents.iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!((incidents.len(), &component("Going on")["status"]), (50, &json!("investigating")));
+    let second = component("Import 2");
     assert_eq!(
         (&second["created_at"], &second["updated_at"], &second["incident_updates"][0]["created_at"]),
         (&json!(at(0).to_string()), &json!(at(1).to_string()), &json!(at(1).to_string()))
     );
     let calendar = client.fetch("/p/shop/maintenance.ics").await.text;
     let over = at(1).to_utc().unwrap().format("%Y%m%dT%H%M%SZ").to_string();
-    let began = at(0).to_utc().unwrap().format("%Y%m%dT%H%M%SZ").to_string();
-    for expected in [format!("LAST-MODIFIED:{over}"), format!("CREATED:{began}"), format!("DTSTAMP:{over}")] {
+    let start_text = at(0).to_utc().unwrap().format("%Y%m%dT%H%M%SZ").to_string();
+    for expected in [format!("LAST-MODIFIED:{over}"), format!("CREATED:{start_text}"), format!("DTSTAMP:{over}")] {
         assert!(calendar.contains(&expected), "{expected}: {calendar}");
     }
 }
 
 #[tokio::test]
-async fn a_window_that_is_deleted_stays_in_the_calendar_as_cancelled_for_a_while() {
+async fn a_deleted_window_stays_in_the_calendar_as_cancelled() {
     let client = TestClient::new().await;
     let path = client.shop_path("/incidents");
     let at = |hours: i64| (client.world.service.now() + hours * 3_600_000).to_string();
     let window = json!({ "kind": "maintenance", "title": "Secret move", "startsAt": at(48), "endsAt": at(49) });
-    let made = client.call(&client.write_key, "POST", &path, window).await;
-    let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
+    let created = client.call(&client.write_key, "POST", &path, window).await;
+    let id = created.body["incident"]["id"].as_str().unwrap().to_owned();
     let read = async || client.fetch("/p/shop/maintenance.ics").await.text.replace("\r\n ", "");
     let number = |calendar: &str| {
         let sequence = calendar.split("\r\n").find_map(|line| line.strip_prefix("SEQUENCE:"));
@@ -244,8 +248,11 @@ async fn a_window_that_is_deleted_stays_in_the_calendar_as_cancelled_for_a_while
     };
     let before = read().await;
     assert!(before.contains("\r\nSTATUS:CONFIRMED\r\n"), "{before}");
-    let own = format!("/incidents/{id}");
-    assert_eq!(client.call(&client.write_key, "DELETE", &client.shop_path(&own), json!(null)).await.status, 204);
+    let incident_path = format!("/incidents/{id}");
+    assert_eq!(
+        client.call(&client.write_key, "DELETE", &client.shop_path(&incident_path), json!(null)).await.status,
+        204
+    );
     let after = read().await;
     assert!(after.contains("\r\nSTATUS:CANCELLED\r\n") && !after.contains("Secret"), "{after}");
     assert!(after.contains(&format!("\r\nUID:{id}@parallax\r\n")), "{after}");

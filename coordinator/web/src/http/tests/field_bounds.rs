@@ -18,19 +18,19 @@ fn letters(start: &str, length: usize) -> Value {
 /// A field with valid and invalid values.
 type Row = (&'static str, Vec<Value>, Vec<Value>);
 
-async fn holds(client: &TestClient, method: &str, path: &str, base: Value, rows: Vec<Row>) {
-    for (field, good, bad) in rows {
-        for (values, is_good) in [(good, true), (bad, false)] {
+async fn assert_bounds(client: &TestClient, method: &str, path: &str, base: Value, rows: Vec<Row>) {
+    for (field, accepted, rejected) in rows {
+        for (values, is_good) in [(accepted, true), (rejected, false)] {
             for value in values {
                 let mut body = base.clone();
                 body[field] = value.clone();
-                let answered = client.call(&client.write_key, method, path, body).await;
+                let response = client.call(&client.write_key, method, path, body).await;
                 let abbreviated: String = value.to_string().chars().take(60).collect();
                 if is_good {
-                    assert_eq!(answered.status, 200, "{field} {abbreviated}: {answered:?}");
+                    assert_eq!(response.status, 200, "{field} {abbreviated}: {response:?}");
                 } else {
-                    assert_eq!((answered.status, code(&answered)), (400, "bad_request"), "{field} {abbreviated}");
-                    assert_eq!(answered.body["error"]["fields"][0]["field"], field, "{abbreviated}");
+                    assert_eq!((response.status, code(&response)), (400, "bad_request"), "{field} {abbreviated}");
+                    assert_eq!(response.body["error"]["fields"][0]["field"], field, "{abbreviated}");
                 }
                 client.world.clock.set(client.world.service.now() + 1000);
             }
@@ -62,7 +62,7 @@ async fn a_pages_fields_keep_their_bounds() {
         ("latencyLocations", regions(), no_regions()),
         ("uptimeRegions", regions(), no_regions()),
     ];
-    holds(&client, "PATCH", &client.shop_path(""), json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &client.shop_path(""), json!({}), rows).await;
 }
 
 #[tokio::test]
@@ -70,12 +70,12 @@ async fn a_destinations_fields_keep_their_bounds() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let id = &monitor["id"];
-    let made = async |body: Value| {
-        let made = client.call(&client.write_key, "POST", &client.shop_path("/destinations"), body).await;
-        assert_eq!(made.status, 201, "{made:?}");
-        client.shop_path(&format!("/destinations/{}", made.body["destination"]["id"].as_str().unwrap()))
+    let created = async |body: Value| {
+        let created = client.call(&client.write_key, "POST", &client.shop_path("/destinations"), body).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        client.shop_path(&format!("/destinations/{}", created.body["destination"]["id"].as_str().unwrap()))
     };
-    let hook = made(json!({ "type": "webhook", "name": "x", "url": "https://a.example/x" })).await;
+    let hook = created(json!({ "type": "webhook", "name": "x", "url": "https://a.example/x" })).await;
     let start = "https://a.example/";
     let rows: Vec<Row> = vec![
         (
@@ -113,15 +113,15 @@ async fn a_destinations_fields_keep_their_bounds() {
         ),
         ("enabled", vec![json!(true), json!(false), Value::Null], vec![json!("yes"), json!(1)]),
     ];
-    holds(&client, "PATCH", &hook, json!({}), rows).await;
-    let mail = made(json!({ "type": "email", "name": "x", "to": "a@example.com" })).await;
+    assert_bounds(&client, "PATCH", &hook, json!({}), rows).await;
+    let mail = created(json!({ "type": "email", "name": "x", "to": "a@example.com" })).await;
     let long = |length: usize| json!(format!("{}@example.com", "a".repeat(length - 12)));
     let boxes: Row = (
         "to",
         vec![long(254), json!("a@b.example")],
         vec![long(255), json!("a"), json!("a@b\nBcc: c@d.example"), json!("a***@example.com"), Value::Null],
     );
-    holds(&client, "PATCH", &mail, json!({}), vec![boxes]).await;
+    assert_bounds(&client, "PATCH", &mail, json!({}), vec![boxes]).await;
     let settings = client.shop_path("/alerts");
     let rows: Vec<Row> = vec![
         (
@@ -131,13 +131,13 @@ async fn a_destinations_fields_keep_their_bounds() {
         ),
         ("automaticIncidents", vec![json!(true), json!(false), Value::Null], vec![json!(0), json!("no")]),
     ];
-    holds(&client, "PATCH", &settings, json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &settings, json!({}), rows).await;
 }
 
 #[tokio::test]
 async fn a_monitors_fields_keep_their_bounds() {
     let client = TestClient::new().await;
-    let path = |made: &Value| client.shop_path(&format!("/monitors/{}", made["id"].as_str().unwrap()));
+    let path = |created: &Value| client.shop_path(&format!("/monitors/{}", created["id"].as_str().unwrap()));
     let http = client.create_monitor(json!({ "url": "a.example" })).await;
     let rows: Vec<Row> = vec![
         ("name", vec![text(1), text(80)], vec![text(0), text(81), json!(5), Value::Null]),
@@ -164,37 +164,37 @@ async fn a_monitors_fields_keep_their_bounds() {
         ("type", vec![json!("http")], vec![json!("tcp"), json!("none"), json!(1)]),
         ("url", vec![json!("http://b.example")], vec![json!("ftp://a.example"), json!(""), json!(1)]),
     ];
-    holds(&client, "PATCH", &path(&http), json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &path(&http), json!({}), rows).await;
     let tcp = client.create_monitor(json!({ "type": "tcp", "host": "a.example", "port": 1 })).await;
     let ports: Row = ("port", vec![json!(1), json!(65_535)], vec![json!(0), json!(65_536), json!("1")]);
-    holds(&client, "PATCH", &path(&tcp), json!({}), vec![ports]).await;
+    assert_bounds(&client, "PATCH", &path(&tcp), json!({}), vec![ports]).await;
     let dns = client.create_monitor(json!({ "type": "dns", "host": "a.example" })).await;
     let rows: Vec<Row> = vec![
         ("dnsExpect", vec![text(500), Value::Null], vec![text(501), json!(1)]),
         ("dnsType", vec![json!("NS"), Value::Null], vec![json!("SRV"), json!(1)]),
     ];
-    holds(&client, "PATCH", &path(&dns), json!({}), rows).await;
-    let beat = client
+    assert_bounds(&client, "PATCH", &path(&dns), json!({}), rows).await;
+    let heartbeat = client
         .create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 1, "graceMinutes": 0 }))
         .await;
     let rows: Vec<Row> = vec![
         ("periodMinutes", vec![json!(1), json!(44_640)], vec![json!(0), json!(44_641), json!(1.5)]),
         ("graceMinutes", vec![json!(0), json!(10_080)], vec![json!(-1), json!(10_081), json!("1")]),
     ];
-    holds(&client, "PATCH", &path(&beat), json!({}), rows).await;
+    assert_bounds(&client, "PATCH", &path(&heartbeat), json!({}), rows).await;
 }
 
 #[tokio::test]
-async fn a_slug_keeps_its_bounds_and_is_not_taken_twice() {
+async fn a_slug_keeps_its_bounds_and_is_unique() {
     let client = TestClient::new().await;
     let make = async |slug: Value| {
         client.world.clock.set(client.world.service.now() + 1000);
         client.call(&client.write_key, "POST", "/api/v1/pages", json!({ "name": "New", "slug": slug })).await
     };
-    for good in [json!("a"), letters("b", 63), json!("a-1")] {
-        assert_eq!(make(good).await.status, 201);
+    for accepted in [json!("a"), letters("b", 63), json!("a-1")] {
+        assert_eq!(make(accepted).await.status, 201);
     }
-    for bad in [
+    for rejected in [
         json!(""),
         letters("b", 64),
         json!("-a"),
@@ -209,14 +209,14 @@ async fn a_slug_keeps_its_bounds_and_is_not_taken_twice() {
         json!(5),
         Value::Null,
     ] {
-        let refused = make(bad.clone()).await;
-        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{bad}");
-        assert_eq!(refused.body["error"]["fields"][0]["field"], "slug", "{bad}");
+        let rejection = make(rejected.clone()).await;
+        assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"), "{rejected}");
+        assert_eq!(rejection.body["error"]["fields"][0]["field"], "slug", "{rejected}");
     }
 }
 
 #[tokio::test]
-async fn a_body_that_means_harm_is_refused_fast_and_in_the_contracts_shape() {
+async fn a_hostile_body_is_refused_fast_with_a_regular_error() {
     // The limit is 50 ms. Debug builds on a busy machine get 40 times that, which an attack would still exceed.
     const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2000 } else { 50 });
     let client = TestClient::new().await;
@@ -238,10 +238,11 @@ async fn a_body_that_means_harm_is_refused_fast_and_in_the_contracts_shape() {
         ),
     ];
     let bearer = format!("Bearer {}", client.write_key);
-    for (what, bytes) in bodies {
+    for (kind, bytes) in bodies {
         let mut fastest = Duration::MAX;
         for _ in 0..5 {
-            let parts: Vec<_> = bytes.chunks(64 * 1024).map(|part| Ok(bytes::Bytes::copy_from_slice(part))).collect();
+            let chunks: Vec<_> =
+                bytes.chunks(64 * 1024).map(|chunk| Ok(bytes::Bytes::copy_from_slice(chunk))).collect();
             let request = ParsedRequest {
                 method: Method::PATCH,
                 path: client.shop_path(""),
@@ -251,21 +252,21 @@ async fn a_body_that_means_harm_is_refused_fast_and_in_the_contracts_shape() {
                     .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))
                     .collect(),
                 peer: None,
-                body: futures_util::stream::iter(parts).boxed(),
+                body: futures_util::stream::iter(chunks).boxed(),
             };
             let started = Instant::now();
             let response =
                 handle(Arc::clone(&client.context), Arc::clone(&client.table), request).await.into_response();
             fastest = fastest.min(started.elapsed());
-            if what == "many names" {
-                assert_eq!(response.status(), 200, "{what}");
+            if kind == "many names" {
+                assert_eq!(response.status(), 200, "{kind}");
                 continue;
             }
-            assert_eq!(response.status(), 400, "{what}");
+            assert_eq!(response.status(), 400, "{kind}");
             let body: Value = serde_json::from_slice(response.body()).unwrap();
-            assert_eq!(body["error"]["code"], "bad_request", "{what}");
-            assert!(body["error"]["message"].is_string() && body["error"]["fields"].is_array(), "{what}");
+            assert_eq!(body["error"]["code"], "bad_request", "{kind}");
+            assert!(body["error"]["message"].is_string() && body["error"]["fields"].is_array(), "{kind}");
         }
-        assert!(fastest < LIMIT, "{what}: {fastest:?}");
+        assert!(fastest < LIMIT, "{kind}: {fastest:?}");
     }
 }

@@ -7,16 +7,16 @@ use super::*;
 /// Creates a heartbeat; returns its id and the path of its pings.
 async fn heartbeat(client: &TestClient) -> (String, String) {
     let body = json!({ "type": "heartbeat", "name": "Backup", "periodMinutes": 60, "graceMinutes": 5 });
-    let made = client.create_monitor(body).await;
-    let url = made["heartbeat"]["pingUrl"].as_str().unwrap().to_owned();
+    let created = client.create_monitor(body).await;
+    let url = created["heartbeat"]["pingUrl"].as_str().unwrap().to_owned();
     let path = url.strip_prefix("https://status.example").unwrap().to_owned();
-    (made["id"].as_str().unwrap().to_owned(), path)
+    (created["id"].as_str().unwrap().to_owned(), path)
 }
 
 async fn pings(client: &TestClient, key: &str, id: &str) -> Vec<Value> {
-    let listed = client.call(key, "GET", &client.shop_path(&format!("/monitors/{id}/pings")), Value::Null).await;
-    assert_eq!(listed.status, 200, "{listed:?}");
-    listed.body["pings"].as_array().unwrap().clone()
+    let list = client.call(key, "GET", &client.shop_path(&format!("/monitors/{id}/pings")), Value::Null).await;
+    assert_eq!(list.status, 200, "{list:?}");
+    list.body["pings"].as_array().unwrap().clone()
 }
 
 #[tokio::test]
@@ -28,25 +28,25 @@ async fn a_ping_is_answered_as_its_clients_expect() {
         [("GET", "/start", ""), ("HEAD", "", ""), ("POST", "/3", "disk is full"), ("POST", "/log", "half way")]
     {
         let path = format!("{path}{rest}?rid={rid}");
-        let answered = client.send(method, &path, &[("user-agent", "runitor")], body).await;
-        assert_eq!(answered.status, 200, "{method} {path}: {answered:?}");
-        let header = |name: &str| answered.headers[name].to_str().unwrap().to_owned();
+        let response = client.send(method, &path, &[("user-agent", "runitor")], body).await;
+        assert_eq!(response.status, 200, "{method} {path}: {response:?}");
+        let header = |name: &str| response.headers[name].to_str().unwrap().to_owned();
         assert_eq!((header("content-type"), header("ping-body-limit")), ("text/plain".into(), "10000".into()));
         assert_eq!((header("cache-control"), header("x-robots-tag")), ("no-store".into(), "noindex".into()));
     }
-    let kept = pings(&client, &client.write_key, &id).await;
-    let column = |field: &str| kept.iter().map(|ping| ping[field].clone()).collect::<Vec<_>>();
+    let stored = pings(&client, &client.write_key, &id).await;
+    let column = |field: &str| stored.iter().map(|ping| ping[field].clone()).collect::<Vec<_>>();
     assert_eq!(column("kind"), ["log", "fail", "success", "start"]);
     assert_eq!(column("exitCode"), [Value::Null, json!(3), Value::Null, Value::Null]);
     assert_eq!(column("body"), ["half way", "disk is full", "", ""]);
-    assert_eq!((&kept[0]["runId"], &kept[0]["userAgent"]), (&json!(rid), &json!("runitor")));
-    assert_eq!(kept[0]["address"], "192.0.2.1");
+    assert_eq!((&stored[0]["runId"], &stored[0]["userAgent"]), (&json!(rid), &json!("runitor")));
+    assert_eq!(stored[0]["address"], "192.0.2.1");
     // The output of a job is visible only with write access.
     assert_eq!(pings(&client, &client.read_key, &id).await[0]["body"], Value::Null);
 }
 
 #[tokio::test]
-async fn what_is_no_ping_is_refused() {
+async fn invalid_pings_are_refused() {
     let client = TestClient::new().await;
     let (_, path) = heartbeat(&client).await;
     for (method, path, status) in [
@@ -57,23 +57,23 @@ async fn what_is_no_ping_is_refused() {
         ("GET", format!("{path}?rid=1"), 400),
         ("PUT", path.clone(), 405),
     ] {
-        let answered = client.send(method, &path, &[], "").await;
-        assert_eq!(answered.status, status, "{method} {path}");
-        let words = answered.body["error"]["message"].as_str().unwrap();
-        assert!(status != 404 || (words.contains("ping URL") && !words.contains("key")), "{words}");
+        let response = client.send(method, &path, &[], "").await;
+        assert_eq!(response.status, status, "{method} {path}");
+        let message = response.body["error"]["message"].as_str().unwrap();
+        assert!(status != 404 || (message.contains("ping URL") && !message.contains("key")), "{message}");
     }
 }
 
 #[tokio::test]
-async fn a_slash_at_the_end_loses_no_ping() {
+async fn a_ping_with_a_trailing_slash_is_accepted() {
     let client = TestClient::new().await;
     let (id, path) = heartbeat(&client).await;
     for (method, rest) in [("GET", "/"), ("HEAD", "/start/"), ("POST", "/0/"), ("GET", "/3/?rid="), ("GET", "//")] {
         let status = if rest.contains("rid") { 400 } else { 200 };
         assert_eq!(client.send(method, &format!("{path}{rest}"), &[], "").await.status, status, "{rest}");
     }
-    let kept = pings(&client, &client.write_key, &id).await;
-    let kinds = kept.iter().map(|ping| ping["kind"].as_str().unwrap()).collect::<Vec<_>>();
+    let stored = pings(&client, &client.write_key, &id).await;
+    let kinds = stored.iter().map(|ping| ping["kind"].as_str().unwrap()).collect::<Vec<_>>();
     assert_eq!(kinds, ["success", "success", "start", "success"]);
 }
 
@@ -91,24 +91,24 @@ async fn a_push_that_reports_a_failure_is_no_success() {
         assert_eq!(client.send("GET", &format!("{path}?{query}"), &[], "").await.status, 200, "{query}");
         assert_eq!(pings(&client, &client.write_key, &id).await[0]["kind"], kind, "{query}");
     }
-    let kept = pings(&client, &client.write_key, &id).await;
-    let (up, down) = (&kept[3], &kept[4]);
+    let stored = pings(&client, &client.write_key, &id).await;
+    let (up, down) = (&stored[3], &stored[4]);
     assert_eq!((&down["body"], &down["durationMs"]), (&json!("disk is full"), &json!(1250)));
     assert_eq!((&up["body"], &up["durationMs"]), (&json!("OK"), &Value::Null));
     // A body takes precedence over the `msg` parameter.
     client.send("POST", &format!("{path}?status=0&msg=short"), &[], "the whole log").await;
     assert_eq!(pings(&client, &client.write_key, &id).await[0]["body"], "the whole log");
     for (query, field) in [("status=warn", "status"), ("state=", "state"), ("state=run&status=up", "status")] {
-        let refused = client.send("GET", &format!("{path}?{query}"), &[], "").await;
-        let fault = &refused.body["error"]["fields"][0];
-        assert_eq!((refused.status, fault["field"].as_str()), (400, Some(field)), "{query}: {refused:?}");
-        assert!(fault["rule"].as_str().is_some_and(|rule| rule.starts_with("must ")), "{refused:?}");
+        let rejection = client.send("GET", &format!("{path}?{query}"), &[], "").await;
+        let fault = &rejection.body["error"]["fields"][0];
+        assert_eq!((rejection.status, fault["field"].as_str()), (400, Some(field)), "{query}: {rejection:?}");
+        assert!(fault["rule"].as_str().is_some_and(|rule| rule.starts_with("must ")), "{rejection:?}");
     }
     assert_eq!(pings(&client, &client.write_key, &id).await.len(), 6, "rejected pings are not stored");
 }
 
 #[tokio::test]
-async fn a_ping_comes_from_where_the_proxy_says() {
+async fn a_ping_has_the_address_that_the_proxy_forwards() {
     let mut client = TestClient::new().await;
     let (id, path) = heartbeat(&client).await;
     for (peer, forwarded, expected) in [
@@ -124,7 +124,7 @@ async fn a_ping_comes_from_where_the_proxy_says() {
 }
 
 #[tokio::test]
-async fn a_token_is_a_uuid_and_takes_a_hundred_pings_a_second() {
+async fn a_token_is_a_uuid_and_allows_a_hundred_pings_a_second() {
     let client = TestClient::new().await;
     let (_, path) = heartbeat(&client).await;
     let token = path.strip_prefix("/ping/").unwrap();
@@ -133,9 +133,9 @@ async fn a_token_is_a_uuid_and_takes_a_hundred_pings_a_second() {
     for _ in 0..100 {
         assert_eq!(client.send("GET", &path, &[], "").await.status, 200);
     }
-    let refused = client.send("GET", &path, &[], "").await;
+    let rejection = client.send("GET", &path, &[], "").await;
     assert_eq!(
-        (refused.status, code(&refused), &refused.headers["retry-after"]),
+        (rejection.status, code(&rejection), &rejection.headers["retry-after"]),
         (429, "rate_limited", &"1".parse().unwrap())
     );
     client.world.clock.set(client.world.service.now() + 1000);
@@ -147,6 +147,6 @@ async fn a_body_is_cut_at_ten_thousand_bytes() {
     let client = TestClient::new().await;
     let (id, path) = heartbeat(&client).await;
     assert_eq!(client.send("POST", &path, &[], &"é".repeat(9000)).await.status, 200);
-    let kept = pings(&client, &client.write_key, &id).await;
-    assert_eq!(kept[0]["body"].as_str().unwrap(), "é".repeat(5000));
+    let stored = pings(&client, &client.write_key, &id).await;
+    assert_eq!(stored[0]["body"].as_str().unwrap(), "é".repeat(5000));
 }

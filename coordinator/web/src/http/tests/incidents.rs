@@ -10,10 +10,10 @@ async fn open(client: &TestClient, body: Value) -> TestResponse {
     client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await
 }
 
-async fn opened(client: &TestClient, body: Value) -> Value {
-    let made = open(client, body).await;
-    assert_eq!(made.status, 201, "{made:?}");
-    made.body["incident"].clone()
+async fn create_incident(client: &TestClient, body: Value) -> Value {
+    let created = open(client, body).await;
+    assert_eq!(created.status, 201, "{created:?}");
+    created.body["incident"].clone()
 }
 
 fn at(millis: i64) -> String {
@@ -32,31 +32,31 @@ async fn an_incident_shows_every_field_of_the_contract() {
         "title": " Broken ", "status": "identified", "impact": "major", "message": "# What\n\n* a *cable*\n",
         "monitorIds": [monitor["id"]], "remind": ["1h", "2d"], "startedAt": at(-HOUR), "unknown": 5,
     });
-    let made = opened(&client, body).await;
+    let created = create_incident(&client, body).await;
     let affected = json!([{ "id": monitor["id"], "name": "Front" }]);
     let expected = json!({
-        "id": made["id"], "kind": "incident", "title": "Broken", "status": "identified", "impact": "major",
+        "id": created["id"], "kind": "incident", "title": "Broken", "status": "identified", "impact": "major",
         "startedAt": at(-HOUR), "endsAt": null, "resolvedAt": null, "automatic": false, "remind": ["1h", "2d"],
         "repeat": null, "postmortem": null, "monitors": affected, "checkpoints": affected,
         "updates": [{
-            "id": made["updates"][0]["id"], "status": "identified", "body": "# What\n\n* a *cable*\n",
+            "id": created["updates"][0]["id"], "status": "identified", "body": "# What\n\n* a *cable*\n",
             "createdAt": at(0),
         }],
     });
-    assert_eq!(made, expected);
-    assert!(made["id"].as_str().unwrap().starts_with("inc_"));
-    assert!(made["updates"][0]["id"].as_str().unwrap().starts_with("upd_"));
-    assert_eq!(client.get(&path(&client, &made, "")).await.body["incident"], expected);
-    let listed = client.get(&client.shop_path("/incidents")).await.body;
-    assert_eq!(listed["incidents"], json!([expected]));
+    assert_eq!(created, expected);
+    assert!(created["id"].as_str().unwrap().starts_with("inc_"));
+    assert!(created["updates"][0]["id"].as_str().unwrap().starts_with("upd_"));
+    assert_eq!(client.get(&path(&client, &created, "")).await.body["incident"], expected);
+    let list = client.get(&client.shop_path("/incidents")).await.body;
+    assert_eq!(list["incidents"], json!([expected]));
     // A deleted monitor is no longer listed.
-    let gone = client.shop_path(&format!("/monitors/{}", monitor["id"].as_str().unwrap()));
-    client.call(&client.write_key, "DELETE", &gone, Value::Null).await;
-    assert_eq!(client.get(&path(&client, &made, "")).await.body["incident"]["monitors"], json!([]));
+    let deleted = client.shop_path(&format!("/monitors/{}", monitor["id"].as_str().unwrap()));
+    client.call(&client.write_key, "DELETE", &deleted, Value::Null).await;
+    assert_eq!(client.get(&path(&client, &created, "")).await.body["incident"]["monitors"], json!([]));
 }
 
 #[tokio::test]
-async fn old_names_are_read_and_both_lists_are_one() {
+async fn old_names_are_accepted_and_both_lists_are_equal() {
     let client = TestClient::new().await;
     let mut ids = Vec::new();
     for name in ["one", "two"] {
@@ -75,25 +75,25 @@ async fn old_names_are_read_and_both_lists_are_one() {
     ] {
         let mut body = body;
         body["title"] = json!("x");
-        let made = opened(&client, body).await;
-        let listed = made["monitors"].as_array().unwrap();
-        assert_eq!(listed.iter().map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
-        assert_eq!(made["monitors"], made["checkpoints"]);
+        let created = create_incident(&client, body).await;
+        let list = created["monitors"].as_array().unwrap();
+        assert_eq!(list.iter().map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+        assert_eq!(created["monitors"], created["checkpoints"]);
         if names.len() == 2 {
-            assert_eq!((&listed[0]["impact"], listed[1].get("impact")), (&json!("degraded"), None));
+            assert_eq!((&list[0]["impact"], list[1].get("impact")), (&json!("degraded"), None));
         }
     }
-    let foreign = "mon_0000000000000000000000000a";
-    for body in [json!({ "monitorIds": [foreign] }), json!({ "checkpoints": [{ "id": foreign }] })] {
+    let unknown_monitor = "mon_0000000000000000000000000a";
+    for body in [json!({ "monitorIds": [unknown_monitor] }), json!({ "checkpoints": [{ "id": unknown_monitor }] })] {
         let mut body = body;
         body["title"] = json!("x");
-        let refused = open(&client, body).await;
-        assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
+        let rejection = open(&client, body).await;
+        assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"));
     }
 }
 
 #[tokio::test]
-async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
+async fn each_field_is_checked_at_its_bounds() {
     let client = TestClient::new().await;
     let window = |field: &str, value: Value| {
         let mut body = json!({ "kind": "maintenance", "title": "x", "startsAt": at(HOUR), "endsAt": at(2 * HOUR) });
@@ -105,7 +105,7 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
         body[field] = value;
         body
     };
-    let good = [
+    let accepted = [
         incident("title", json!("ü".repeat(120))),
         incident("message", json!("ü".repeat(4000))),
         incident("message", Value::Null),
@@ -127,13 +127,13 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
         incident("startsAt", json!(at(0))),
         incident("endsAt", Value::Null),
     ];
-    for body in good {
-        let made = open(&client, body.clone()).await;
-        assert_eq!(made.status, 201, "{body}: {made:?}");
+    for body in accepted {
+        let created = open(&client, body.clone()).await;
+        assert_eq!(created.status, 201, "{body}: {created:?}");
     }
     let mut both = window("repeat", json!("monthly"));
     both["timezone"] = json!("Mars/Base");
-    let bad = [
+    let rejected = [
         ("title", json!({})),
         ("title", incident("title", json!("ü".repeat(121)))),
         ("title", incident("title", json!(" "))),
@@ -163,69 +163,75 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
         ("status", window("status", json!("over"))),
         ("startsAt", incident("startsAt", json!("2024-01-01T12:99:00Z"))),
     ];
-    for (field, body) in bad {
-        let refused = open(&client, body.clone()).await;
-        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{body}");
-        let fields = refused.body["error"]["fields"].as_array().unwrap();
-        assert!(fields.iter().any(|fault| fault["field"] == field), "{field}: {refused:?}");
+    for (field, body) in rejected {
+        let rejection = open(&client, body.clone()).await;
+        assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"), "{body}");
+        let fields = rejection.body["error"]["fields"].as_array().unwrap();
+        assert!(fields.iter().any(|fault| fault["field"] == field), "{field}: {rejection:?}");
     }
 }
 
 #[tokio::test]
 async fn updates_lead_an_incident_to_its_end() {
     let client = TestClient::new().await;
-    let made = opened(&client, json!({ "title": "x" })).await;
-    let updates = path(&client, &made, "/updates");
+    let created = create_incident(&client, json!({ "title": "x" })).await;
+    let updates = path(&client, &created, "/updates");
     client.world.clock.set(START + 2000);
     let post = async |body: Value| client.call(&client.write_key, "POST", &updates, body).await;
-    let posted = post(json!({ "status": "monitoring", "message": "Better", "notify": false })).await;
-    assert_eq!(posted.status, 201, "{posted:?}");
-    let incident = &posted.body["incident"];
+    let updated = post(json!({ "status": "monitoring", "message": "Better", "notify": false })).await;
+    assert_eq!(updated.status, 201, "{updated:?}");
+    let incident = &updated.body["incident"];
     assert_eq!((&incident["status"], incident["updates"].as_array().unwrap().len()), (&json!("monitoring"), 2));
     assert_eq!(incident["updates"][0]["body"], "Better", "newest first");
-    for wrong in [
+    for invalid in [
         json!({ "status": "monitoring" }),
         json!({ "status": "completed", "message": "x" }),
         json!({ "status": "resolved", "message": "ü".repeat(4001) }),
         json!({ "message": 5 }),
     ] {
-        assert_eq!(post(wrong).await.status, 400);
+        assert_eq!(post(invalid).await.status, 400);
     }
-    let done = post(json!({ "status": "resolved", "message": "ü".repeat(4000) })).await.body;
-    assert_eq!((&done["incident"]["status"], &done["incident"]["resolvedAt"]), (&json!("resolved"), &json!(at(1000))));
+    let result = post(json!({ "status": "resolved", "message": "ü".repeat(4000) })).await.body;
+    assert_eq!(
+        (&result["incident"]["status"], &result["incident"]["resolvedAt"]),
+        (&json!("resolved"), &json!(at(1000)))
+    );
     assert_eq!(post(json!({ "status": "monitoring", "message": "Again" })).await.status, 400, "it is closed");
     let edit = json!({ "postmortem": "## Why\n", "impact": "degraded", "title": "y" });
-    let patched = client.call(&client.write_key, "PATCH", &path(&client, &made, ""), edit).await;
+    let patched = client.call(&client.write_key, "PATCH", &path(&client, &created, ""), edit).await;
     assert_eq!(patched.status, 200, "{patched:?}");
     let incident = &patched.body["incident"];
     assert_eq!((&incident["postmortem"], &incident["impact"]), (&json!("## Why\n"), &json!("degraded")));
     assert_eq!(incident["updates"].as_array().unwrap().len(), 3, "an edit posts no update");
-    let cleared =
-        client.call(&client.write_key, "PATCH", &path(&client, &made, ""), json!({ "postmortem": null })).await;
+    let response =
+        client.call(&client.write_key, "PATCH", &path(&client, &created, ""), json!({ "postmortem": null })).await;
     assert_eq!(
-        (&cleared.body["incident"]["postmortem"], &cleared.body["incident"]["title"]),
+        (&response.body["incident"]["postmortem"], &response.body["incident"]["title"]),
         (&Value::Null, &json!("y"))
     );
-    for (field, bad) in [("postmortem", json!("x".repeat(20_001))), ("title", Value::Null), ("impact", json!("x"))] {
-        let refused = client.call(&client.write_key, "PATCH", &path(&client, &made, ""), json!({ field: bad })).await;
-        assert_eq!(refused.status, 400, "{field}");
+    for (field, rejected) in [("postmortem", json!("x".repeat(20_001))), ("title", Value::Null), ("impact", json!("x"))]
+    {
+        let rejection =
+            client.call(&client.write_key, "PATCH", &path(&client, &created, ""), json!({ field: rejected })).await;
+        assert_eq!(rejection.status, 400, "{field}");
     }
-    let gone = client.call(&client.write_key, "DELETE", &path(&client, &made, ""), Value::Null).await;
-    assert_eq!(gone.status, 204);
-    assert_eq!(client.get(&path(&client, &made, "")).await.status, 404);
+    let deleted = client.call(&client.write_key, "DELETE", &path(&client, &created, ""), Value::Null).await;
+    assert_eq!(deleted.status, 204);
+    assert_eq!(client.get(&path(&client, &created, "")).await.status, 404);
     assert_eq!(post(json!({ "status": "monitoring", "message": "x" })).await.status, 404);
 }
 
 #[tokio::test]
-async fn one_entered_after_it_was_over_is_resolved() {
+async fn an_incident_entered_afterwards_is_resolved() {
     let client = TestClient::new().await;
-    let made = opened(&client, json!({ "title": "x", "startedAt": at(-HOUR), "resolvedAt": at(-MINUTE) })).await;
-    assert_eq!((&made["status"], &made["resolvedAt"]), (&json!("resolved"), &json!(at(-MINUTE))));
+    let created =
+        create_incident(&client, json!({ "title": "x", "startedAt": at(-HOUR), "resolvedAt": at(-MINUTE) })).await;
+    assert_eq!((&created["status"], &created["resolvedAt"]), (&json!("resolved"), &json!(at(-MINUTE))));
     let past = json!({ "kind": "maintenance", "title": "x", "startsAt": at(-HOUR), "endsAt": at(-MINUTE) });
-    let window = opened(&client, past).await;
+    let window = create_incident(&client, past).await;
     assert_eq!((&window["status"], &window["resolvedAt"]), (&json!("completed"), &json!(at(-MINUTE))));
-    let listed = client.get(&client.shop_path("/incidents?open=true")).await.body;
-    assert_eq!(listed["incidents"], json!([]));
+    let list = client.get(&client.shop_path("/incidents?open=true")).await.body;
+    assert_eq!(list["incidents"], json!([]));
 }
 
 #[tokio::test]
@@ -235,62 +241,63 @@ async fn a_repeating_window_is_planned_stopped_and_completed() {
         "kind": "maintenance", "title": "Patches", "startsAt": at(HOUR), "endsAt": at(2 * HOUR), "repeat": "monthly",
         "timezone": "Europe/Berlin", "remind": ["15m"],
     });
-    let made = opened(&client, body).await;
+    let created = create_incident(&client, body).await;
     assert_eq!(
-        (&made["status"], &made["impact"], &made["startedAt"]),
+        (&created["status"], &created["impact"], &created["startedAt"]),
         (&json!("scheduled"), &json!("none"), &json!(at(HOUR)))
     );
-    assert_eq!(made["endsAt"], json!(at(2 * HOUR)));
-    let repeat = &made["repeat"];
+    assert_eq!(created["endsAt"], json!(at(2 * HOUR)));
+    let repeat = &created["repeat"];
     assert_eq!(
         (&repeat["every"], &repeat["timezone"], &repeat["stoppedAt"]),
         (&json!("monthly"), &json!("Europe/Berlin"), &Value::Null)
     );
     assert!(repeat["seriesId"].as_str().unwrap().starts_with("ser_"));
-    let patch = async |body: Value| client.call(&client.write_key, "PATCH", &path(&client, &made, ""), body).await;
+    let patch = async |body: Value| client.call(&client.write_key, "PATCH", &path(&client, &created, ""), body).await;
     assert_eq!(patch(json!({ "repeat": "weekly" })).await.status, 400);
     assert_eq!(patch(json!({ "repeat": "monthly" })).await.body["incident"]["repeat"]["stoppedAt"], Value::Null);
-    let moved = patch(json!({ "startsAt": at(3 * HOUR), "endsAt": at(4 * HOUR), "repeat": null })).await.body;
+    let response = patch(json!({ "startsAt": at(3 * HOUR), "endsAt": at(4 * HOUR), "repeat": null })).await.body;
     assert_eq!(
-        (&moved["incident"]["startedAt"], &moved["incident"]["repeat"]["stoppedAt"]),
+        (&response["incident"]["startedAt"], &response["incident"]["repeat"]["stoppedAt"]),
         (&json!(at(3 * HOUR)), &json!(at(0)))
     );
     assert_eq!(patch(json!({ "endsAt": at(3 * HOUR) })).await.status, 400);
-    let updates = path(&client, &made, "/updates");
+    let updates = path(&client, &created, "/updates");
     let early = client.call(&client.write_key, "POST", &updates, json!({ "status": "resolved", "message": "x" })).await;
     assert_eq!(early.status, 400, "{early:?}");
-    let done = client.call(&client.write_key, "POST", &updates, json!({ "status": "completed" })).await;
-    assert_eq!((done.status, &done.body["incident"]["status"]), (201, &json!("completed")));
-    assert_eq!(done.body["incident"]["resolvedAt"], json!(at(0)));
+    let result = client.call(&client.write_key, "POST", &updates, json!({ "status": "completed" })).await;
+    assert_eq!((result.status, &result.body["incident"]["status"]), (201, &json!("completed")));
+    assert_eq!(result.body["incident"]["resolvedAt"], json!(at(0)));
     assert_eq!(patch(json!({ "endsAt": at(5 * HOUR) })).await.status, 400, "it is over");
 }
 
 #[tokio::test]
-async fn lists_go_back_in_time_page_by_page() {
+async fn lists_are_paginated_back_in_time() {
     let client = TestClient::new().await;
     let mut ids = Vec::new();
     for (n, started) in [-3, -1, -2].into_iter().enumerate() {
-        let made = opened(&client, json!({ "title": format!("{n}"), "startedAt": at(started * HOUR) })).await;
-        ids.push(made["id"].as_str().unwrap().to_owned());
+        let created =
+            create_incident(&client, json!({ "title": format!("{n}"), "startedAt": at(started * HOUR) })).await;
+        ids.push(created["id"].as_str().unwrap().to_owned());
     }
-    let over = json!({ "title": "over", "startedAt": at(-9 * HOUR), "resolvedAt": at(-8 * HOUR) });
-    opened(&client, over).await;
+    let resolved = json!({ "title": "over", "startedAt": at(-9 * HOUR), "resolvedAt": at(-8 * HOUR) });
+    create_incident(&client, resolved).await;
     let titles = async |query: &str| -> Vec<String> {
-        let listed = client.get(&client.shop_path(&format!("/incidents{query}"))).await;
-        assert_eq!(listed.status, 200, "{query}: {listed:?}");
-        let listed = listed.body["incidents"].as_array().unwrap().clone();
-        listed.iter().map(|it| it["title"].as_str().unwrap().to_owned()).collect()
+        let list = client.get(&client.shop_path(&format!("/incidents{query}"))).await;
+        assert_eq!(list.status, 200, "{query}: {list:?}");
+        let list = list.body["incidents"].as_array().unwrap().clone();
+        list.iter().map(|it| it["title"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(titles("").await, ["1", "2", "0", "over"]);
     assert_eq!(titles("?open=true&limit=200").await, ["1", "2", "0"]);
     assert_eq!(titles("?limit=1").await, ["1"]);
     assert_eq!(titles(&format!("?limit=2&before={}", ids[1])).await, ["2", "0"]);
     assert_eq!(titles(&format!("?open=true&before={}", ids[2])).await, ["0"]);
-    for wrong in
+    for invalid in
         ["limit=0", "limit=201", "limit=x", "limit=", "open=1", "before=x", "before=inc_0000000000000000000000000a"]
     {
-        let refused = client.get(&client.shop_path(&format!("/incidents?{wrong}"))).await;
-        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{wrong}");
+        let rejection = client.get(&client.shop_path(&format!("/incidents?{invalid}"))).await;
+        assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"), "{invalid}");
     }
 }
 
@@ -299,14 +306,14 @@ async fn the_status_document_has_incident_times_in_milliseconds() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example" })).await;
     let status = async || client.get(&client.shop_path("/status")).await.body;
-    opened(&client, json!({ "title": "Quiet", "impact": "none" })).await;
+    create_incident(&client, json!({ "title": "Quiet", "impact": "none" })).await;
     assert_eq!(status().await["status"]["indicator"], "unknown");
-    opened(&client, json!({ "title": "Slow mail", "impact": "degraded" })).await;
+    create_incident(&client, json!({ "title": "Slow mail", "impact": "degraded" })).await;
     for (title, starts) in [("Soon", HOUR), ("Now", -HOUR), ("Later", 7 * DAY + 1)] {
         let window = json!({
             "kind": "maintenance", "title": title, "startsAt": at(starts), "endsAt": at(starts + 2 * HOUR),
         });
-        opened(&client, window).await;
+        create_incident(&client, window).await;
     }
     let document = status().await;
     assert_eq!(document["status"], json!({ "indicator": "degraded", "headline": "Slow mail" }));
@@ -325,7 +332,7 @@ async fn the_status_document_has_incident_times_in_milliseconds() {
 }
 
 #[tokio::test]
-async fn deploys_are_made_listed_and_deleted() {
+async fn deploys_are_created_listed_and_deleted() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let path = client.shop_path("/deploys");
@@ -334,19 +341,19 @@ async fn deploys_are_made_listed_and_deleted() {
         "version": " v1.2 ", "url": "https://example.com/r", "note": "Näher", "at": at(-HOUR),
         "checkpointIds": [monitor["id"]],
     });
-    let made = make(body).await;
-    assert_eq!(made.status, 201, "{made:?}");
-    let made = made.body["deploy"].clone();
+    let created = make(body).await;
+    assert_eq!(created.status, 201, "{created:?}");
+    let created = created.body["deploy"].clone();
     let expected = json!({
-        "id": made["id"], "pageId": client.world.shop.id.to_string(), "version": "v1.2",
+        "id": created["id"], "pageId": client.world.shop.id.to_string(), "version": "v1.2",
         "url": "https://example.com/r", "note": "Näher", "monitorIds": [monitor["id"]],
         "checkpointIds": [monitor["id"]], "at": at(-HOUR), "createdAt": at(0),
     });
-    assert_eq!(made, expected);
+    assert_eq!(created, expected);
     let bare = make(json!({ "version": "v2" })).await.body["deploy"].clone();
     assert_eq!((&bare["at"], &bare["monitorIds"], &bare["url"]), (&json!(at(0)), &Value::Null, &Value::Null));
-    let listed = client.get(&path).await.body;
-    assert_eq!(listed["deploys"], json!([bare, made]));
+    let list = client.get(&path).await.body;
+    assert_eq!(list["deploys"], json!([bare, created]));
     for body in [
         json!({}),
         json!({ "version": "x".repeat(81) }),
@@ -356,16 +363,16 @@ async fn deploys_are_made_listed_and_deleted() {
         json!({ "version": "x", "at": at(-366 * DAY) }),
         json!({ "version": "x", "monitorIds": ["mon_0000000000000000000000000a"] }),
     ] {
-        let refused = make(body.clone()).await;
-        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{body}");
+        let rejection = make(body.clone()).await;
+        assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"), "{body}");
     }
     for n in 0..49 {
         make(json!({ "version": format!("n{n}") })).await;
     }
-    let listed = client.get(&path).await.body["deploys"].as_array().unwrap().clone();
-    assert_eq!(listed.len(), 50);
-    assert!(!listed.contains(&made), "the oldest of 51 is not in the list");
-    let one = client.shop_path(&format!("/deploys/{}", bare["id"].as_str().unwrap()));
-    assert_eq!(client.call(&client.write_key, "DELETE", &one, Value::Null).await.status, 204);
-    assert_eq!(client.call(&client.write_key, "DELETE", &one, Value::Null).await.status, 404);
+    let list = client.get(&path).await.body["deploys"].as_array().unwrap().clone();
+    assert_eq!(list.len(), 50);
+    assert!(!list.contains(&created), "the oldest of 51 is not in the list");
+    let deploy_path = client.shop_path(&format!("/deploys/{}", bare["id"].as_str().unwrap()));
+    assert_eq!(client.call(&client.write_key, "DELETE", &deploy_path, Value::Null).await.status, 204);
+    assert_eq!(client.call(&client.write_key, "DELETE", &deploy_path, Value::Null).await.status, 404);
 }

@@ -7,8 +7,8 @@ use super::*;
 #[tokio::test]
 async fn every_route_of_a_monitor_answers_the_same_under_its_old_path() {
     let client = TestClient::new().await;
-    let beat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
-    let id = beat["id"].as_str().unwrap();
+    let heartbeat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let id = heartbeat["id"].as_str().unwrap();
     for rest in ["", "/pings", "/checks", "/checks?limit=1", "/events", "/uptime", "/uptime?from=2026-11-01"] {
         let new = client.get(&client.shop_path(&format!("/monitors/{id}{rest}"))).await;
         let old = client.get(&client.shop_path(&format!("/checkpoints/{id}{rest}"))).await;
@@ -22,28 +22,28 @@ async fn every_route_of_a_monitor_answers_the_same_under_its_old_path() {
         assert_eq!((new.status, &new.body), (old.status, &old.body), "{rest}");
     }
     let http = client.create_monitor(json!({ "url": "a.example" })).await;
-    let looked = client.shop_path(&format!("/checkpoints/{}/check", http["id"].as_str().unwrap()));
-    let looked = client.call(&client.write_key, "POST", &looked, Value::Null).await;
-    assert_eq!((looked.status, looked.body["regions"].is_array()), (200, true));
-    let again = client.shop_path(&format!("/monitors/{}/check", http["id"].as_str().unwrap()));
+    let checked = client.shop_path(&format!("/checkpoints/{}/check", http["id"].as_str().unwrap()));
+    let checked = client.call(&client.write_key, "POST", &checked, Value::Null).await;
+    assert_eq!((checked.status, checked.body["regions"].is_array()), (200, true));
+    let repeated = client.shop_path(&format!("/monitors/{}/check", http["id"].as_str().unwrap()));
     assert_eq!(
-        client.call(&client.write_key, "POST", &again, Value::Null).await.status,
+        client.call(&client.write_key, "POST", &repeated, Value::Null).await.status,
         429,
         "both paths name the same monitor"
     );
 }
 
 #[tokio::test]
-async fn a_monitor_is_made_changed_and_deleted_under_its_old_path() {
+async fn a_monitor_is_created_changed_and_deleted_under_its_old_path() {
     let client = TestClient::new().await;
     let list = client.shop_path("/checkpoints");
-    let made = client.call(&client.write_key, "POST", &list, json!({ "url": "a.example" })).await;
-    assert_eq!((made.status, &made.body["monitor"]), (201, &made.body["checkpoint"]));
-    let path = made.headers["location"].to_str().unwrap().replace("/monitors/", "/checkpoints/");
+    let created = client.call(&client.write_key, "POST", &list, json!({ "url": "a.example" })).await;
+    assert_eq!((created.status, &created.body["monitor"]), (201, &created.body["checkpoint"]));
+    let path = created.headers["location"].to_str().unwrap().replace("/monitors/", "/checkpoints/");
     let changed = client.call(&client.write_key, "PATCH", &path, json!({ "name": "New" })).await;
     assert_eq!((changed.status, &changed.body["checkpoint"]["name"]), (200, &json!("New")));
-    let listed = client.get(&list).await.body;
-    assert_eq!((&listed["monitors"], &listed["checkpoints"][0]["name"]), (&listed["checkpoints"], &json!("New")));
+    let monitors = client.get(&list).await.body;
+    assert_eq!((&monitors["monitors"], &monitors["checkpoints"][0]["name"]), (&monitors["checkpoints"], &json!("New")));
     assert_eq!(client.call(&client.write_key, "DELETE", &path, Value::Null).await.status, 204);
     assert_eq!(client.call(&client.write_key, "DELETE", &path, Value::Null).await.status, 404);
 }
@@ -57,24 +57,24 @@ async fn answers_carry_the_old_names_wherever_monitors_are_named() {
         "checkpoints": [{ "id": monitor["id"] }],
     });
     for body in [json!({ "title": "x", "checkpointIds": [monitor["id"]] }), window] {
-        let made = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
-        assert_eq!(made.status, 201, "{made:?}");
+        let created = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
+        assert_eq!(created.status, 201, "{created:?}");
     }
     let deploy = json!({ "version": "1", "checkpointIds": [monitor["id"]] });
     let deploy = client.call(&client.write_key, "POST", &client.shop_path("/deploys"), deploy).await.body;
     assert_eq!(deploy["deploy"]["checkpointIds"], json!([monitor["id"]]));
     assert_eq!(deploy["deploy"]["monitorIds"], deploy["deploy"]["checkpointIds"]);
     let status = client.get(&client.shop_path("/status")).await.body;
-    for part in [&status, &status["incidents"][0], &status["maintenance"][0]] {
-        assert_eq!(part["monitors"][0]["id"], monitor["id"]);
-        assert_eq!(part["monitors"], part["checkpoints"]);
+    for object in [&status, &status["incidents"][0], &status["maintenance"][0]] {
+        assert_eq!(object["monitors"][0]["id"], monitor["id"]);
+        assert_eq!(object["monitors"], object["checkpoints"]);
     }
     let deploys = client.get(&client.shop_path("/deploys")).await.body;
     assert_eq!(deploys["deploys"][0]["checkpointIds"], json!([monitor["id"]]));
 }
 
 #[tokio::test]
-async fn a_page_may_be_labelled_as_monitors_were_called() {
+async fn a_page_may_have_the_old_name_of_monitors_as_slug() {
     let client = TestClient::new().await;
     for slug in ["checkpoints", "monitors"] {
         let body = json!({ "name": format!("Page {slug}"), "slug": slug });

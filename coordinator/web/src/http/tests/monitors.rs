@@ -20,8 +20,8 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
         "latencyLocations": ["asia", "europe"], "pinnedRegion": "asia",
         "port": "ignored", "periodMinutes": -1, "unknown": true,
     });
-    let made = client.create_monitor(body).await;
-    let id = made["id"].as_str().unwrap().to_owned();
+    let created = client.create_monitor(body).await;
+    let id = created["id"].as_str().unwrap().to_owned();
     let expected = json!({
         "id": id, "pageId": client.world.shop.id.to_string(), "name": "Front", "type": "http",
         "target": "https://example.com/health", "url": "https://example.com/health", "host": null, "port": null,
@@ -32,15 +32,15 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
         "downFrom": null, "downReason": null, "lastCheck": null, "confirmable": true, "unconfirmedFrom": null, "disputedSince": null, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": null,
         "latencyMs24h": null, "createdAt": "2026-11-27T12:46:01.000Z",
     });
-    assert_eq!(made, expected);
+    assert_eq!(created, expected);
     let reply = client.get(&client.shop_path(&format!("/monitors/{id}"))).await.body;
     assert_eq!((&reply["monitor"], &reply["checkpoint"]), (&expected, &expected));
-    let listed = client.get(&client.shop_path("/checkpoints")).await.body;
-    assert_eq!((&listed["monitors"], &listed["checkpoints"]), (&json!([expected]), &json!([expected])));
+    let list = client.get(&client.shop_path("/checkpoints")).await.body;
+    assert_eq!((&list["monitors"], &list["checkpoints"]), (&json!([expected]), &json!([expected])));
 }
 
 #[tokio::test]
-async fn every_type_is_made_with_its_defaults() {
+async fn every_type_is_created_with_its_defaults() {
     let client = TestClient::new().await;
     for (body, stored) in [
         (
@@ -66,9 +66,9 @@ async fn every_type_is_made_with_its_defaults() {
             json!({ "vendorUrl": "https://status.example", "vendorComponent": null }),
         ),
     ] {
-        let made = client.create_monitor(body).await;
+        let created = client.create_monitor(body).await;
         for (field, value) in stored.as_object().unwrap() {
-            assert_eq!(&made[field], value, "{field} of {made}");
+            assert_eq!(&created[field], value, "{field} of {created}");
         }
     }
 }
@@ -77,19 +77,19 @@ async fn every_type_is_made_with_its_defaults() {
 async fn a_ping_url_needs_write_access() {
     let client = TestClient::new().await;
     let body = json!({ "type": "heartbeat", "name": "Backup", "periodMinutes": 60, "graceMinutes": 5 });
-    let made = client.create_monitor(body).await;
-    let beat = &made["heartbeat"];
+    let created = client.create_monitor(body).await;
+    let heartbeat = &created["heartbeat"];
     assert_eq!(
-        (&beat["periodSeconds"], &beat["graceSeconds"], &beat["lastPingAt"]),
+        (&heartbeat["periodSeconds"], &heartbeat["graceSeconds"], &heartbeat["lastPingAt"]),
         (&json!(3600), &json!(300), &Value::Null)
     );
-    assert!(beat["pingUrl"].as_str().unwrap().starts_with("https://status.example/ping/"), "{beat}");
-    let path = client.shop_path(&format!("/monitors/{}", made["id"].as_str().unwrap()));
+    assert!(heartbeat["pingUrl"].as_str().unwrap().starts_with("https://status.example/ping/"), "{heartbeat}");
+    let path = client.shop_path(&format!("/monitors/{}", created["id"].as_str().unwrap()));
     let read = client.call(&client.read_key, "GET", &path, Value::Null).await.body;
     assert_eq!(read["monitor"]["heartbeat"]["pingUrl"], Value::Null);
-    assert_eq!(client.get(&path).await.body["monitor"]["heartbeat"]["pingUrl"], beat["pingUrl"]);
-    let listed = client.call(&client.read_key, "GET", &client.shop_path("/monitors"), Value::Null).await.body;
-    assert_eq!(listed["monitors"][0]["heartbeat"]["pingUrl"], Value::Null);
+    assert_eq!(client.get(&path).await.body["monitor"]["heartbeat"]["pingUrl"], heartbeat["pingUrl"]);
+    let list = client.call(&client.read_key, "GET", &client.shop_path("/monitors"), Value::Null).await.body;
+    assert_eq!(list["monitors"][0]["heartbeat"]["pingUrl"], Value::Null);
 }
 
 #[tokio::test]
@@ -97,9 +97,9 @@ async fn all_errors_of_a_body_are_reported_at_once() {
     let client = TestClient::new().await;
     let body =
         json!({ "type": "tcp", "host": "127.1", "port": 0, "groupName": "g".repeat(61), "slowThresholdMs": "fast" });
-    let refused = client.call(&client.write_key, "POST", &client.shop_path("/monitors"), body).await;
-    assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
-    let error = &refused.body["error"];
+    let rejection = client.call(&client.write_key, "POST", &client.shop_path("/monitors"), body).await;
+    assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"));
+    let error = &rejection.body["error"];
     let fields: Vec<_> = error["fields"].as_array().unwrap().iter().map(|it| it["field"].as_str().unwrap()).collect();
     assert_eq!(fields, ["groupName", "host", "port", "slowThresholdMs"]);
     assert!(error["message"].as_str().unwrap().contains("port must be a whole number from 1 to 65535"));
@@ -108,10 +108,10 @@ async fn all_errors_of_a_body_are_reported_at_once() {
 #[tokio::test]
 async fn an_edit_keeps_what_is_left_out_and_null_clears() {
     let client = TestClient::new().await;
-    let made = client
+    let created = client
         .create_monitor(json!({ "url": "a.example", "groupName": "Web", "keyword": "ok", "pinnedRegion": "asia" }))
         .await;
-    let path = client.shop_path(&format!("/checkpoints/{}", made["id"].as_str().unwrap()));
+    let path = client.shop_path(&format!("/checkpoints/{}", created["id"].as_str().unwrap()));
     let edit = json!({ "name": "Renamed", "keyword": null, "pinnedRegion": "" });
     let changed = client.call(&client.write_key, "PATCH", &path, edit).await;
     assert_eq!(changed.status, 200);
@@ -121,23 +121,23 @@ async fn an_edit_keeps_what_is_left_out_and_null_clears() {
     assert_eq!(changed.body["checkpoint"], *monitor);
     for edit in [json!({ "type": "tcp" }), json!({ "name": null }), json!({ "url": null }), json!({ "url": "ftp://a" })]
     {
-        let refused = client.call(&client.write_key, "PATCH", &path, edit.clone()).await;
-        assert_eq!(refused.status, 400, "{edit}");
+        let rejection = client.call(&client.write_key, "PATCH", &path, edit.clone()).await;
+        assert_eq!(rejection.status, 400, "{edit}");
     }
     assert_eq!(client.call(&client.write_key, "PATCH", &path, json!({})).await.body["monitor"], *monitor);
 }
 
 #[tokio::test]
-async fn a_request_sent_twice_gets_the_first_answer_again() {
+async fn a_repeated_request_gets_the_first_response() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let headers =
         [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", "abc")];
     let body = r#"{"url": "a.example"}"#;
     let first = client.send("POST", &client.shop_path("/monitors"), &headers, body).await;
-    let again = client.send("POST", &client.shop_path("/checkpoints"), &headers, body).await;
-    assert_eq!((first.status, again.status), (201, 201));
-    assert_eq!(first.body, again.body);
+    let repeated = client.send("POST", &client.shop_path("/checkpoints"), &headers, body).await;
+    assert_eq!((first.status, repeated.status), (201, 201));
+    assert_eq!(first.body, repeated.body);
     let other = client.send("POST", &client.shop_path("/monitors"), &headers, r#"{"url": "b.example"}"#).await;
     assert_eq!((other.status, code(&other)), (422, "idempotency_key_reused"));
     assert_eq!(client.get(&client.shop_path("/monitors")).await.body["monitors"].as_array().unwrap().len(), 1);
@@ -152,9 +152,9 @@ async fn a_request_sent_twice_gets_the_first_answer_again() {
     }
     assert_eq!(client.call(&client.write_key, "DELETE", &path, Value::Null).await.status, 404);
     // The stored response is replayed although the monitor was deleted; any other request gets 404.
-    let again = client.send("PATCH", &path, &change("edit"), r#"{"name": "New"}"#).await;
-    assert_eq!((again.status, &again.body), (200, &renamed.body));
-    assert_eq!(again.headers["idempotency-replayed"], "true");
+    let repeated = client.send("PATCH", &path, &change("edit"), r#"{"name": "New"}"#).await;
+    assert_eq!((repeated.status, &repeated.body), (200, &renamed.body));
+    assert_eq!(repeated.headers["idempotency-replayed"], "true");
     for (value, body) in [("edit", r#"{"name": "Newer"}"#), ("edit", "{"), ("other", r#"{"name": "New"}"#), ("", "{}")]
     {
         assert_eq!(client.send("PATCH", &path, &change(value), body).await.status, 404, "{value} {body}");
@@ -162,10 +162,10 @@ async fn a_request_sent_twice_gets_the_first_answer_again() {
 }
 
 #[tokio::test]
-async fn the_present_state_is_what_the_driver_says() {
+async fn the_current_state_is_that_of_the_driver() {
     let client = TestClient::new().await;
-    let made = client.create_monitor(json!({ "url": "a.example" })).await;
-    let id = made["id"].as_str().unwrap().to_owned();
+    let created = client.create_monitor(json!({ "url": "a.example" })).await;
+    let id = created["id"].as_str().unwrap().to_owned();
     let view = MachineView {
         status: MonitorStatus::Down,
         since: Some(START),
@@ -207,7 +207,7 @@ async fn the_present_state_is_what_the_driver_says() {
 }
 
 #[tokio::test]
-async fn a_list_is_narrowed_to_statuses() {
+async fn a_list_is_filtered_by_status() {
     let client = TestClient::new().await;
     for (name, status) in [
         ("a", MonitorStatus::Up),
@@ -215,21 +215,21 @@ async fn a_list_is_narrowed_to_statuses() {
         ("c", MonitorStatus::Slow),
         ("d", MonitorStatus::Unknown),
     ] {
-        let made = client.create_monitor(json!({ "name": name, "url": "a.example" })).await;
+        let created = client.create_monitor(json!({ "name": name, "url": "a.example" })).await;
         let view = MachineView { status, ..MachineView::default() };
-        client.world.views.lock().unwrap().insert(made["id"].as_str().unwrap().parse().unwrap(), view);
+        client.world.views.lock().unwrap().insert(created["id"].as_str().unwrap().parse().unwrap(), view);
     }
     for (query, expected) in
         [("", "abcd"), ("?status=down", "b"), ("?status=down,slow", "bc"), ("?status=slow,%20down,unknown", "bcd")]
     {
-        let listed = client.get(&client.shop_path(&format!("/monitors{query}"))).await;
-        let names = listed.body["monitors"].as_array().unwrap();
+        let list = client.get(&client.shop_path(&format!("/monitors{query}"))).await;
+        let names = list.body["monitors"].as_array().unwrap();
         let names: String = names.iter().map(|monitor| monitor["name"].as_str().unwrap()).collect();
-        assert_eq!((listed.status, names.as_str()), (200, expected), "{query}");
+        assert_eq!((list.status, names.as_str()), (200, expected), "{query}");
     }
-    for wrong in ["?status=", "?status=broken", "?status=down,", "?status=Down"] {
-        let refused = client.get(&client.shop_path(&format!("/monitors{wrong}"))).await;
-        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{wrong}");
+    for invalid in ["?status=", "?status=broken", "?status=down,", "?status=Down"] {
+        let rejection = client.get(&client.shop_path(&format!("/monitors{invalid}"))).await;
+        assert_eq!((rejection.status, code(&rejection)), (400, "bad_request"), "{invalid}");
     }
 }
 
@@ -238,14 +238,14 @@ async fn an_unreadable_domain_is_reported_on_saving_and_in_the_last_check() {
     let client = TestClient::new().await;
     let path = client.shop_path("/monitors");
     let german = json!({ "type": "domain", "host": "www.example.de" });
-    let saved = client.call(&client.write_key, "POST", &path, german).await.body;
-    let words = "the registry of .de publishes no expiry dates, so this monitor can't warn before the domain expires";
-    assert_eq!(saved["warnings"], json!([words]));
+    let response = client.call(&client.write_key, "POST", &path, german).await.body;
+    let warning = "the registry of .de publishes no expiry dates, so this monitor can't warn before the domain expires";
+    assert_eq!(response["warnings"], json!([warning]));
     let other = json!({ "type": "domain", "host": "example.sk" });
-    let saved = client.call(&client.write_key, "POST", &path, other).await.body;
-    assert_eq!(saved.get("warnings"), None);
+    let response = client.call(&client.write_key, "POST", &path, other).await.body;
+    assert_eq!(response.get("warnings"), None);
 
-    let id = saved["monitor"]["id"].as_str().unwrap().to_owned();
+    let id = response["monitor"]["id"].as_str().unwrap().to_owned();
     let reason = "registry: its expiry date 0001-01-01 is not plausible";
     let view = MachineView {
         last_check: Some(LastCheck {
@@ -259,17 +259,17 @@ async fn an_unreadable_domain_is_reported_on_saving_and_in_the_last_check() {
     };
     client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
     let path = format!("{path}/{id}");
-    let saved = client.call(&client.write_key, "PATCH", &path, json!({ "name": "Ours" })).await.body;
-    assert_eq!(saved["warnings"], json!([format!("the newest check could not be judged: {reason}")]));
-    assert_eq!(saved["monitor"]["status"], "unknown");
+    let response = client.call(&client.write_key, "PATCH", &path, json!({ "name": "Ours" })).await.body;
+    assert_eq!(response["warnings"], json!([format!("the newest check could not be judged: {reason}")]));
+    assert_eq!(response["monitor"]["status"], "unknown");
     let last = json!({
         "at": "2026-11-27T12:46:00.001Z", "ok": false, "statusCode": null, "latencyMs": null, "error": reason,
     });
-    assert_eq!(saved["monitor"]["lastCheck"], last);
+    assert_eq!(response["monitor"]["lastCheck"], last);
 }
 
 #[tokio::test]
-async fn a_full_plan_answers_422_after_the_body_is_found_good() {
+async fn a_full_plan_answers_422_after_the_body_was_validated() {
     let client = TestClient::new().await;
     let free = parallax_core::plan::Plan::Free;
     client.world.service.accounts.set_plan(client.world.owner.id, free).await.unwrap();
@@ -279,8 +279,8 @@ async fn a_full_plan_answers_422_after_the_body_is_found_good() {
     let path = client.shop_path("/monitors");
     let full = client.call(&client.write_key, "POST", &path, json!({ "url": "a.example" })).await;
     assert_eq!((full.status, code(&full)), (422, "plan_limit"));
-    let bad = client.call(&client.write_key, "POST", &path, json!({ "url": "" })).await;
-    assert_eq!(bad.status, 400);
+    let response = client.call(&client.write_key, "POST", &path, json!({ "url": "" })).await;
+    assert_eq!(response.status, 400);
     let vendor = json!({ "type": "component", "name": "V", "vendorUrl": "https://status.example" });
     assert_eq!(client.call(&client.write_key, "POST", &path, vendor).await.status, 422);
 }
@@ -288,8 +288,8 @@ async fn a_full_plan_answers_422_after_the_body_is_found_good() {
 #[tokio::test]
 async fn a_deleted_monitor_is_gone() {
     let client = TestClient::new().await;
-    let made = client.create_monitor(json!({ "url": "a.example" })).await;
-    let path = client.shop_path(&format!("/monitors/{}", made["id"].as_str().unwrap()));
+    let created = client.create_monitor(json!({ "url": "a.example" })).await;
+    let path = client.shop_path(&format!("/monitors/{}", created["id"].as_str().unwrap()));
     let deleted = client.call(&client.write_key, "DELETE", &path, Value::Null).await;
     assert_eq!((deleted.status, deleted.headers.contains_key("content-type")), (204, false));
     assert_eq!(client.get(&path).await.status, 404);
@@ -309,7 +309,7 @@ async fn without_agents_a_page_is_unknown_except_for_its_incidents() {
         // Much later, so that no cached document is served.
         client.world.clock.set(client.world.service.now() + HOUR);
         client.world.mesh.set_in_service(regions);
-        let whole = client.get("/p/shop/api/v2/status.json").await.body["status"].clone();
+        let status = client.get("/p/shop/api/v2/status.json").await.body["status"].clone();
         for document in [
             client.get("/p/shop/status.json").await.body,
             client.get(&client.shop_path("/status")).await.body,
@@ -317,13 +317,13 @@ async fn without_agents_a_page_is_unknown_except_for_its_incidents() {
                 .clone(),
         ] {
             assert_eq!(document["stale"], regions.is_empty());
-            assert_eq!(document["status"]["indicator"], whole["parallax_indicator"]);
+            assert_eq!(document["status"]["indicator"], status["parallax_indicator"]);
             headlines.push(document["status"]["headline"].as_str().unwrap().to_owned());
         }
-        headlines.push(format!("{} {}", whole["indicator"], whole["description"]));
+        headlines.push(format!("{} {}", status["indicator"], status["description"]));
     }
-    let (seen, stale) = headlines.split_at(4);
-    assert!(seen[..3].iter().all(|headline| headline == "All systems operational"), "{headlines:?}");
+    let (known, stale) = headlines.split_at(4);
+    assert!(known[..3].iter().all(|headline| headline == "All systems operational"), "{headlines:?}");
     assert!(stale[..3].iter().all(|headline| headline == "Monitoring is currently unavailable"), "{headlines:?}");
     assert_eq!(stale[3], "\"minor\" \"Status unknown\"");
     let incident = json!({ "title": "A cable is cut", "impact": "partial" });

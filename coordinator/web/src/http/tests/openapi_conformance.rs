@@ -33,22 +33,22 @@ impl ConformanceFixture {
         client.world.receive();
         let page = client.world.shop.id.to_string();
         let shop = Self { client, ids: Ids::new(), serial: Cell::new(0) };
-        Self { ids: shop.things(page).await, ..shop }
+        Self { ids: shop.create_resources(page).await, ..shop }
     }
 
     /// Creates one of everything on a page.
-    async fn things(&self, page: String) -> Ids {
+    async fn create_resources(&self, page: String) -> Ids {
         let mut ids = Ids::from([("pageId", page)]);
-        for (part, path, name, body) in [
+        for (parameter, path, name, body) in [
             ("monitorId", "monitors", "monitor", json!({ "url": "a.example" })),
             ("incidentId", "incidents", "incident", json!({ "title": "x" })),
             ("deployId", "deploys", "deploy", json!({ "version": "1" })),
             ("subscriberId", "subscribers", "subscriber", json!({ "email": self.mailbox() })),
             ("destinationId", "destinations", "destination", hook()),
         ] {
-            let made = self.send("POST", &format!("/pages/{}/{path}", ids["pageId"]), body).await;
-            assert_eq!(made.status, 201, "{made:?}");
-            ids.insert(part, text_of(&made.body[name]["id"]));
+            let created = self.send("POST", &format!("/pages/{}/{path}", ids["pageId"]), body).await;
+            assert_eq!(created.status, 201, "{created:?}");
+            ids.insert(parameter, text_of(&created.body[name]["id"]));
         }
         let test = format!("/pages/{}/destinations/{}/test", ids["pageId"], ids["destinationId"]);
         let tested = self.send("POST", &test, Value::Null).await;
@@ -68,51 +68,51 @@ impl ConformanceFixture {
     }
 
     /// Returns the time `millis` from now.
-    fn ahead(&self, millis: i64) -> Timestamp {
+    fn time_from_now(&self, millis: i64) -> Timestamp {
         self.client.world.service.now() + millis
     }
 
     /// Sends a request with the write key, in a minute of its own, so that no rate limit is reached.
     async fn send(&self, method: &str, path: &str, body: Value) -> TestResponse {
-        self.client.world.clock.set(self.ahead(60_000));
+        self.client.world.clock.set(self.time_from_now(60_000));
         self.client.call(&self.client.write_key, method, &format!("/api/v1{path}"), body).await
     }
 
     /// Fills the path of an operation with ids.
     fn path(operation: &ApiOperation, ids: &Ids) -> String {
-        operation.path_parameters().fold(operation.path.to_owned(), |path, part| {
-            path.replace(&format!("{{{part}}}"), ids.get(part).map_or("missing", String::as_str))
+        operation.path_parameters().fold(operation.path.to_owned(), |path, parameter| {
+            path.replace(&format!("{{{parameter}}}"), ids.get(parameter).map_or("missing", String::as_str))
         })
     }
 
     /// Prepares a request to test a field: ids for the path, and a body that is valid without the field.
-    async fn bench(&self, operation: &ApiOperation, field: &str) -> (Ids, Value) {
+    async fn valid_request(&self, operation: &ApiOperation, field: &str) -> (Ids, Value) {
         let mut ids = self.ids.clone();
         let body = match operation.id {
             "createPage" => json!({ "name": "New", "slug": format!("page-{}", self.next()) }),
             "createMonitor" => monitor(field),
             "updateMonitor" => {
-                ids.insert("monitorId", self.made("monitor", monitor(field)).await);
+                ids.insert("monitorId", self.create("monitor", monitor(field)).await);
                 json!({})
             }
             "createIncident" => self.incident(field),
             "updateIncident" => {
-                ids.insert("incidentId", self.made("incident", self.incident(field)).await);
+                ids.insert("incidentId", self.create("incident", self.incident(field)).await);
                 json!({})
             }
             // The message is optional only when maintenance is completed.
             "postUpdate" if field == "message" => {
-                ids.insert("incidentId", self.made("incident", self.incident("startsAt")).await);
+                ids.insert("incidentId", self.create("incident", self.incident("startsAt")).await);
                 json!({ "status": "completed" })
             }
             "postUpdate" => {
-                ids.insert("incidentId", self.made("incident", self.incident("")).await);
+                ids.insert("incidentId", self.create("incident", self.incident("")).await);
                 json!({ "message": "x" })
             }
             "createDeploy" => json!({ "version": "1" }),
             "createDestination" => self.destination(field),
             "updateDestination" => {
-                ids.insert("destinationId", self.made("destination", self.destination(field)).await);
+                ids.insert("destinationId", self.create("destination", self.destination(field)).await);
                 json!({})
             }
             "createSubscriber" => json!({ "email": self.mailbox() }),
@@ -127,12 +127,12 @@ impl ConformanceFixture {
         let mut body = json!({ "title": "x" });
         if matches!(field, "startsAt" | "endsAt" | "repeat" | "timezone") {
             body["kind"] = json!("maintenance");
-            body["startsAt"] = json!(self.ahead(DAY).to_string());
-            body["endsAt"] = json!(self.ahead(DAY + 2 * HOUR).to_string());
+            body["startsAt"] = json!(self.time_from_now(DAY).to_string());
+            body["endsAt"] = json!(self.time_from_now(DAY + 2 * HOUR).to_string());
             body["repeat"] = json!("weekly");
         }
         if field == "resolvedAt" {
-            body["startedAt"] = json!(self.ahead(-2 * HOUR).to_string());
+            body["startedAt"] = json!(self.time_from_now(-2 * HOUR).to_string());
         }
         body
     }
@@ -149,20 +149,21 @@ impl ConformanceFixture {
     }
 
     /// Creates another resource on the page and returns its id.
-    async fn made(&self, kind: &str, body: Value) -> String {
-        let made = self.send("POST", &format!("/pages/{}/{kind}s", self.ids["pageId"]), body).await;
-        assert_eq!(made.status, 201, "{made:?}");
-        text_of(&made.body[kind]["id"])
+    async fn create(&self, kind: &str, body: Value) -> String {
+        let created = self.send("POST", &format!("/pages/{}/{kind}s", self.ids["pageId"]), body).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        text_of(&created.body[kind]["id"])
     }
 
     /// Deletes what a test created, so that no plan limit is reached.
-    async fn clear(&self, operation: &ApiOperation, ids: &Ids, answered: &TestResponse) {
-        let made = answered.headers.get("location").filter(|_| operation.id != "postUpdate");
-        let mut paths: Vec<String> = made.iter().filter_map(|it| it.to_str().ok().map(str::to_owned)).collect();
-        for (part, kind) in [("monitorId", "monitors"), ("incidentId", "incidents"), ("destinationId", "destinations")]
+    async fn clear(&self, operation: &ApiOperation, ids: &Ids, response: &TestResponse) {
+        let created = response.headers.get("location").filter(|_| operation.id != "postUpdate");
+        let mut paths: Vec<String> = created.iter().filter_map(|it| it.to_str().ok().map(str::to_owned)).collect();
+        for (parameter, kind) in
+            [("monitorId", "monitors"), ("incidentId", "incidents"), ("destinationId", "destinations")]
         {
-            if ids[part] != self.ids[part] {
-                paths.push(format!("/api/v1/pages/{}/{kind}/{}", ids["pageId"], ids[part]));
+            if ids[parameter] != self.ids[parameter] {
+                paths.push(format!("/api/v1/pages/{}/{kind}/{}", ids["pageId"], ids[parameter]));
             }
         }
         for path in paths {
@@ -205,9 +206,9 @@ fn text_of(value: &Value) -> String {
 }
 
 /// Returns true if the response is an error in the format of the contract, with the given status and code.
-fn is_refused(answered: &TestResponse, status: u16, code: &str) -> bool {
-    let error = &answered.body["error"];
-    answered.status == status
+fn is_refused(response: &TestResponse, status: u16, code: &str) -> bool {
+    let error = &response.body["error"];
+    response.status == status
         && error["code"] == code
-        && error["message"].as_str().is_some_and(|words| !words.is_empty())
+        && error["message"].as_str().is_some_and(|message| !message.is_empty())
 }

@@ -6,11 +6,11 @@ use parallax_core::page::branding::Language;
 use super::*;
 
 #[tokio::test]
-async fn a_page_is_found_by_its_label_and_by_its_domain() {
+async fn a_page_is_found_by_subdomain_and_custom_domain() {
     let client = TestClient::new().await;
     let name = async |host: &str, path: &str| {
-        let seen = client.send("GET", path, &[("host", host)], "").await;
-        (seen.status, seen.body["page"]["name"].clone())
+        let response = client.send("GET", path, &[("host", host)], "").await;
+        (response.status, response.body["page"]["name"].clone())
     };
     for host in ["shop.pages.example", "SHOP.Pages.Example.:443"] {
         assert_eq!(name(host, "/status.json").await, (200, json!("Shop")), "{host}");
@@ -22,8 +22,8 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     }
     for host in ["shop.elsewhere.example", "pages.example", "status.example.elsewhere.example", "a b", "[::1"] {
         for path in ["/status.json", "/p/shop/status.json", "/p/shop", "/api/v1/me", "/assets/page.css", "/", "/none"] {
-            let seen = client.send("GET", path, &[("host", host)], "").await;
-            assert_eq!((seen.status, seen.text.as_str()), (421, ""), "{host}{path}");
+            let response = client.send("GET", path, &[("host", host)], "").await;
+            assert_eq!((response.status, response.text.as_str()), (421, ""), "{host}{path}");
         }
         let token = format!("/ping/{}", "a".repeat(32));
         assert_eq!(name(host, &token).await.0, 404, "pings are accepted on any host");
@@ -49,13 +49,13 @@ pub(super) fn dialog(page: &str) -> &str {
 
 /// Fetches a document as text.
 pub(super) async fn document(client: &TestClient, path: &str) -> String {
-    let seen = client.send("GET", path, &[], "").await;
-    assert_eq!(seen.status, 200, "{path}: {seen:?}");
-    String::from_utf8(seen.bytes.to_vec()).unwrap()
+    let response = client.send("GET", path, &[], "").await;
+    assert_eq!(response.status, 200, "{path}: {response:?}");
+    String::from_utf8(response.bytes.to_vec()).unwrap()
 }
 
 #[tokio::test]
-async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
+async fn a_page_is_compressed_and_tagged_and_loads_only_its_own_assets() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example" })).await;
     let plain = client.send("GET", "/p/shop", &[], "").await;
@@ -78,22 +78,22 @@ async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
         assert!(small.bytes.len() * 3 < plain.bytes.len());
     }
     let tag = plain.headers["etag"].to_str().unwrap();
-    let known = client.send("GET", "/p/shop", &[("if-none-match", tag)], "").await;
-    assert_eq!((known.status, known.bytes.len()), (304, 0));
+    let not_modified = client.send("GET", "/p/shop", &[("if-none-match", tag)], "").await;
+    assert_eq!((not_modified.status, not_modified.bytes.len()), (304, 0));
     assert!(!policy.contains("data:"), "{policy}");
     let small = document(&client, "/p/shop/embed").await;
     for asset in crate::views::assets::all() {
         let path = format!("/assets/{}", asset.name);
         let is_of_a_page = !asset.name.starts_with("reference-");
         assert_eq!(text.contains(&path) || small.contains(&path), is_of_a_page, "{path}");
-        let seen = client.send("GET", &path, &[("host", "shop.pages.example")], "").await;
-        assert_eq!(seen.bytes, asset.text.as_bytes(), "{path}");
-        assert!(seen.headers["cache-control"].to_str().unwrap().contains("immutable"));
+        let response = client.send("GET", &path, &[("host", "shop.pages.example")], "").await;
+        assert_eq!(response.bytes, asset.text.as_bytes(), "{path}");
+        assert!(response.headers["cache-control"].to_str().unwrap().contains("immutable"));
     }
 }
 
 #[tokio::test]
-async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
+async fn a_change_is_visible_at_once_and_links_match_the_host() {
     let client = TestClient::new().await;
     assert!(document(&client, "/p/shop").await.contains("No data yet"));
     let body = json!({ "title": "Till is jammed", "impact": "partial", "message": "We *look*." });
@@ -102,8 +102,8 @@ async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
     let page = document(&client, "/p/shop").await;
     assert!(page.contains("<h2>Till is jammed</h2>") && page.contains("We <em>look</em>."), "{page}");
     assert!(page.contains(&format!("href=\"/p/shop/incidents/{id}\"")), "{page}");
-    let own = client.send("GET", "/", &[("host", "shop.pages.example")], "").await;
-    assert!(String::from_utf8_lossy(&own.bytes).contains(&format!("href=\"/incidents/{id}\"")));
+    let own_host = client.send("GET", "/", &[("host", "shop.pages.example")], "").await;
+    assert!(String::from_utf8_lossy(&own_host.bytes).contains(&format!("href=\"/incidents/{id}\"")));
     let update = json!({ "status": "resolved", "message": "Over." });
     client.call(&client.write_key, "POST", &client.shop_path(&format!("/incidents/{id}/updates")), update).await;
     let page = document(&client, "/p/shop").await;
@@ -116,7 +116,7 @@ async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
 }
 
 #[tokio::test]
-async fn what_people_write_can_not_become_markup() {
+async fn user_text_can_not_become_markup() {
     let client = TestClient::new().await;
     let payloads = [
         "<script>alert(1)</script>",
@@ -127,13 +127,13 @@ async fn what_people_write_can_not_become_markup() {
     ];
     for payload in payloads {
         let monitor = json!({ "name": payload, "group": payload, "url": "a.example" });
-        let made = client.call(&client.write_key, "POST", &client.shop_path("/monitors"), monitor).await;
+        let created = client.call(&client.write_key, "POST", &client.shop_path("/monitors"), monitor).await;
         let incident = json!({ "title": payload, "message": payload, "impact": "major", "postmortem": payload });
         let opened = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), incident).await;
-        assert_eq!((made.status, opened.status), (201, 201), "{payload}");
+        assert_eq!((created.status, opened.status), (201, 201), "{payload}");
         let edit = json!({ "name": payload, "description": payload, "supportUrl": null });
         assert_eq!(client.call(&client.write_key, "PATCH", &client.shop_path(""), edit).await.status, 200);
-        let monitor = made.body["monitor"]["id"].as_str().unwrap().to_owned();
+        let monitor = created.body["monitor"]["id"].as_str().unwrap().to_owned();
         let incident = opened.body["incident"]["id"].as_str().unwrap().to_owned();
         for path in [
             "/p/shop".to_owned(),
@@ -159,50 +159,56 @@ async fn what_people_write_can_not_become_markup() {
 }
 
 #[tokio::test]
-async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
+async fn the_fast_path_answers_like_the_regular_path_until_an_edit() {
     let client = TestClient::new().await;
-    let short = |method: &str, host: &str, path: &str, more: &[(&'static str, &str)]| {
+    let fast = |method: &str, host: &str, path: &str, extra_headers: &[(&'static str, &str)]| {
         let mut request = ::http::Request::builder().method(method).uri(path).header("host", host);
-        for (name, value) in more {
+        for (name, value) in extra_headers {
             request = request.header(*name, *value);
         }
         let reply = client.context.response_index.respond(&request.body(()).unwrap());
         reply.map(|reply| reply.into_response())
     };
-    let (shared, own) = ("status.example", "shop.pages.example");
-    for (host, path) in
-        [(shared, "/p/shop"), (own, "/"), (shared, "/p/shop?range=24h"), (own, "/history/2026-11"), (own, "/?range=7d")]
-    {
-        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
-        for more in [&[][..], &[("accept-encoding", "gzip")], &[("accept-encoding", "br"), ("if-none-match", "*")]] {
-            let headers = [&[("host", host)], more].concat();
-            let long = client.send("GET", path, &headers, "").await;
-            let short = short("GET", host, path, more).unwrap_or_else(|| panic!("{host}{path}"));
-            assert_eq!((short.status().as_u16(), short.headers()), (long.status, &long.headers), "{host}{path}");
-            assert_eq!(short.body(), &long.bytes, "{host}{path}");
+    let (shared_host, own_host) = ("status.example", "shop.pages.example");
+    for (host, path) in [
+        (shared_host, "/p/shop"),
+        (own_host, "/"),
+        (shared_host, "/p/shop?range=24h"),
+        (own_host, "/history/2026-11"),
+        (own_host, "/?range=7d"),
+    ] {
+        assert!(fast("GET", host, path, &[]).is_none(), "{host}{path}");
+        for extra_headers in
+            [&[][..], &[("accept-encoding", "gzip")], &[("accept-encoding", "br"), ("if-none-match", "*")]]
+        {
+            let headers = [&[("host", host)], extra_headers].concat();
+            let regular = client.send("GET", path, &headers, "").await;
+            let fast = fast("GET", host, path, extra_headers).unwrap_or_else(|| panic!("{host}{path}"));
+            assert_eq!((fast.status().as_u16(), fast.headers()), (regular.status, &regular.headers), "{host}{path}");
+            assert_eq!(fast.body(), &regular.bytes, "{host}{path}");
         }
     }
     for path in ["/p/shop?x=1", "/p/shop?range=1y", "/p/shop/status.json", "/p/shop/history"] {
-        client.send("GET", path, &[("host", shared)], "").await;
-        assert!(short("GET", shared, path, &[]).is_none(), "{path} is not on the fast path");
+        client.send("GET", path, &[("host", shared_host)], "").await;
+        assert!(fast("GET", shared_host, path, &[]).is_none(), "{path} is not on the fast path");
     }
-    for (method, host, path, more) in [
-        ("POST", shared, "/p/shop", &[][..]),
-        ("HEAD", shared, "/p/shop", &[]),
+    for (method, host, path, extra_headers) in [
+        ("POST", shared_host, "/p/shop", &[][..]),
+        ("HEAD", shared_host, "/p/shop", &[]),
         ("GET", "other.example", "/p/shop", &[]),
         ("GET", "status.example:a", "/p/shop", &[]),
-        ("GET", shared, "/", &[]),
-        ("GET", shared, "/p/shop", &[("host", shared)]),
-        ("GET", shared, "/p/shop", &[("content-length", "1")]),
-        ("GET", shared, "http://status.example/p/shop", &[]),
+        ("GET", shared_host, "/", &[]),
+        ("GET", shared_host, "/p/shop", &[("host", shared_host)]),
+        ("GET", shared_host, "/p/shop", &[("content-length", "1")]),
+        ("GET", shared_host, "http://status.example/p/shop", &[]),
     ] {
-        assert!(short(method, host, path, more).is_none(), "{method} {host} {path} {more:?}");
+        assert!(fast(method, host, path, extra_headers).is_none(), "{method} {host} {path} {extra_headers:?}");
     }
     client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
-    for (host, path) in [(shared, "/p/shop"), (own, "/")] {
-        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
+    for (host, path) in [(shared_host, "/p/shop"), (own_host, "/")] {
+        assert!(fast("GET", host, path, &[]).is_none(), "{host}{path}");
         assert_eq!(client.send("GET", path, &[("host", host)], "").await.status, 403);
-        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
+        assert!(fast("GET", host, path, &[]).is_none(), "{host}{path}");
     }
 }
 
@@ -238,11 +244,11 @@ async fn the_not_found_page_is_in_the_pages_language() {
 }
 
 #[tokio::test]
-async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
+async fn a_trailing_slash_is_redirected() {
     let client = TestClient::new().await;
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
-    let (base, label, own) = ("status.example", "shop.pages.example", "status.shop.example");
+    let (base, label, own_host) = ("status.example", "shop.pages.example", "status.shop.example");
     for (host, from, to) in [
         (base, "/p/shop/", "/p/shop"),
         (base, "/p/shop/?range=7d", "/p/shop?range=7d"),
@@ -251,7 +257,7 @@ async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
         (base, "/p/none/", "/p/none"),
         (label, "/history/", "/history"),
         (label, "/history/2026-11/", "/history/2026-11"),
-        (own, "/history/", "/history"),
+        (own_host, "/history/", "/history"),
     ] {
         for method in ["GET", "HEAD"] {
             let redirect = client.send(method, from, &[("host", host), ("accept", "text/html")], "").await;
@@ -261,8 +267,8 @@ async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
                 "{method} {host}{from}"
             );
         }
-        let sent = client.send("POST", from, &[("host", host)], "").await;
-        assert_eq!(sent.status, 404, "{host}{from}");
+        let response = client.send("POST", from, &[("host", host)], "").await;
+        assert_eq!(response.status, 404, "{host}{from}");
     }
     for (host, path) in [
         (base, "/p/shop//"),
@@ -304,12 +310,12 @@ async fn the_root_of_the_service_looks_like_the_rest_of_it() {
 }
 
 #[tokio::test]
-async fn what_other_sites_may_embed_is_listed_behind_the_footers_link() {
+async fn embeddable_content_is_listed_behind_the_footers_link() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": "Till" })).await;
     assert!(document(&client, "/p/shop").await.contains("<a href=\"/p/shop/badges\">Badge</a>"));
-    let seen = client.send("GET", "/p/shop/badges", &[], "").await;
-    let policy = seen.headers["content-security-policy"].to_str().unwrap();
+    let response = client.send("GET", "/p/shop/badges", &[], "").await;
+    let policy = response.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("frame-src 'self'") && policy.contains("frame-ancestors 'none'"), "{policy}");
     let text = document(&client, "/p/shop/badges").await;
     let sources = text.split(" src=\"/p/").skip(1).map(|rest| rest.split('"').next().unwrap());

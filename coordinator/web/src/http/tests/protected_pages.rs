@@ -31,7 +31,7 @@ const FOR_PEOPLE: [&str; 14] = [
 ];
 
 impl TestClient {
-    async fn seen_with(&self, path: &str, cookie: Option<&str>) -> TestResponse {
+    async fn get_with_cookie(&self, path: &str, cookie: Option<&str>) -> TestResponse {
         let headers = cookie.map(|cookie| ("cookie", cookie));
         self.send("GET", path, headers.as_slice(), "").await
     }
@@ -43,7 +43,7 @@ impl TestClient {
     }
 
     /// Protects the page "shop" with a password.
-    async fn locked(&self, password: &str) -> Page {
+    async fn protect_with_password(&self, password: &str) -> Page {
         let hash = parallax_service::page_access::password::hash(password).await.unwrap();
         let page = Page { password_hash: Some(hash), ..self.world.shop.clone() };
         self.world.put_page(page.clone()).await;
@@ -56,23 +56,23 @@ impl TestClient {
 }
 
 /// Returns the cookie set by a response, as a browser sends it back.
-fn cookie(answered: &TestResponse) -> String {
-    let set = answered.headers["set-cookie"].to_str().unwrap();
+fn cookie(response: &TestResponse) -> String {
+    let set = response.headers["set-cookie"].to_str().unwrap();
     set.split(';').next().unwrap().to_owned()
 }
 
 /// Returns true if the response forbids caching and indexing.
-fn is_sealed(answered: &TestResponse) -> bool {
-    let header = |name: &str| answered.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+fn is_sealed(response: &TestResponse) -> bool {
+    let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
     header("cache-control") == "private, no-store"
         && header("vary").contains("cookie")
         && header("x-robots-tag") == "noindex"
-        && !answered.headers.contains_key("etag")
-        && !answered.headers.contains_key("access-control-allow-origin")
+        && !response.headers.contains_key("etag")
+        && !response.headers.contains_key("access-control-allow-origin")
 }
 
 /// Lists the routes of a page: pattern, method, and a path that exists on a public page.
-fn walked(slug: &str, monitor: &str) -> Vec<(&'static str, Method, String)> {
+fn page_routes(slug: &str, monitor: &str) -> Vec<(&'static str, Method, String)> {
     let rows = public::rows().into_iter().filter(|(path, _)| path.starts_with("/p/{slug}"));
     rows.flat_map(|(row, methods)| {
         let path = row
@@ -89,11 +89,11 @@ fn walked(slug: &str, monitor: &str) -> Vec<(&'static str, Method, String)> {
 }
 
 #[tokio::test]
-async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
+async fn no_route_reveals_a_protected_page() {
     let client = TestClient::new().await;
-    let made = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
-    let monitor = made["id"].as_str().unwrap().to_owned();
-    assert!(client.seen_with("/p/shop", None).await.text.contains(CANARY), "it is visible on a public page");
+    let created = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
+    let monitor = created["id"].as_str().unwrap().to_owned();
+    assert!(client.get_with_cookie("/p/shop", None).await.text.contains(CANARY), "it is visible on a public page");
     let shop = client.world.shop.clone();
     let password = Some("$argon2id$".to_owned());
     for (hidden, asks) in [
@@ -102,9 +102,9 @@ async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
         (Page { private: true, password_hash: password, ..shop.clone() }, "type=\"email\""),
     ] {
         client.world.put_page(hidden).await;
-        let (seen, none) = (walked("shop", &monitor), walked("none", &monitor));
-        assert!(seen.len() >= 20, "{seen:?}");
-        for ((row, method, path), (_, _, of_none)) in seen.into_iter().zip(none) {
+        let (routes, routes_of_missing) = (page_routes("shop", &monitor), page_routes("none", &monitor));
+        assert!(routes.len() >= 20, "{routes:?}");
+        for ((row, method, path), (_, _, of_none)) in routes.into_iter().zip(routes_of_missing) {
             for method in [method.as_str(), "HEAD", "DELETE"] {
                 for headers in [
                     &[][..],
@@ -115,24 +115,24 @@ async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
                 ] {
                     for query in ["", "?password=open", "?t=x"] {
                         let (path, of_none) = (format!("{path}{query}"), format!("{of_none}{query}"));
-                        let seen = client.send(method, &path, headers, "").await;
+                        let response = client.send(method, &path, headers, "").await;
                         let absent = client.send(method, &of_none, headers, "").await;
-                        let case = format!("{method} {path} {headers:?}: {seen:?}");
-                        assert!(!seen.text.contains(CANARY) && !seen.text.contains("Shop"), "{case}");
-                        if FOR_PEOPLE.contains(&row) && seen.text.contains("<main") && seen.status != 404 {
+                        let case = format!("{method} {path} {headers:?}: {response:?}");
+                        assert!(!response.text.contains(CANARY) && !response.text.contains("Shop"), "{case}");
+                        if FOR_PEOPLE.contains(&row) && response.text.contains("<main") && response.status != 404 {
                             // 400 for an empty form.
-                            assert!(is_sealed(&seen) && matches!(seen.status, 403 | 400), "{case}");
-                            let is_form = seen.text.contains(asks) || path.contains("/link");
-                            assert!(is_form && !seen.headers.contains_key("www-authenticate"), "{case}");
+                            assert!(is_sealed(&response) && matches!(response.status, 403 | 400), "{case}");
+                            let is_form = response.text.contains(asks) || path.contains("/link");
+                            assert!(is_form && !response.headers.contains_key("www-authenticate"), "{case}");
                             assert_eq!(absent.status, 404, "{case}");
                         } else if !row.ends_with("/sign-out") || method != "POST" {
                             assert_eq!(
-                                (seen.status, &seen.headers, seen.text.len()),
+                                (response.status, &response.headers, response.text.len()),
                                 (absent.status, &absent.headers, absent.text.len()),
                                 "{case}"
                             );
-                            assert!(seen.status != 404 || seen.text == absent.text, "{case}");
-                            assert!(matches!(seen.status, 400 | 404 | 405 | 403 | 429), "{case}");
+                            assert!(response.status != 404 || response.text == absent.text, "{case}");
+                            assert!(matches!(response.status, 400 | 404 | 405 | 403 | 429), "{case}");
                         }
                         client.world.clock.set(client.world.service.now() + MINUTE);
                     }
@@ -147,17 +147,17 @@ async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
 }
 
 #[tokio::test]
-async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
+async fn the_password_opens_every_route_and_redirects_to_the_requested_one() {
     let client = TestClient::new().await;
-    let made = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
-    let monitor = made["id"].as_str().unwrap().to_owned();
-    client.locked("open+sesame").await;
-    let form = client.seen_with("/p/shop/monitors/x?span=7", None).await;
+    let created = client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
+    let monitor = created["id"].as_str().unwrap().to_owned();
+    client.protect_with_password("open+sesame").await;
+    let form = client.get_with_cookie("/p/shop/monitors/x?span=7", None).await;
     assert!(form.text.contains("action=\"/p/shop/password\""), "{}", form.text);
     assert!(form.text.contains("name=\"to\" value=\"/monitors/x?span=7\""), "{}", form.text);
-    let wrong = client.try_password("sesame").await;
-    assert_eq!((wrong.status, wrong.headers.contains_key("set-cookie")), (403, false));
-    assert!(wrong.text.contains("Wrong password") && is_sealed(&wrong), "{wrong:?}");
+    let response = client.try_password("sesame").await;
+    assert_eq!((response.status, response.headers.contains_key("set-cookie")), (403, false));
+    assert!(response.text.contains("Wrong password") && is_sealed(&response), "{response:?}");
     let right = client.try_password("open%2Bsesame").await;
     assert_eq!((right.status, right.headers["location"].to_str().unwrap()), (303, "/p/shop/history"));
     let set = right.headers["set-cookie"].to_str().unwrap();
@@ -166,33 +166,38 @@ async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
         assert!(set.contains(part), "{set}");
     }
     let pass = cookie(&right);
-    for (row, method, path) in walked("shop", &monitor).into_iter().filter(|(_, method, _)| method == Method::GET) {
-        let seen = client.send("GET", &path, &[("cookie", &pass), ("if-none-match", "*")], "").await;
-        assert!(!matches!(seen.status, 401 | 403), "{row}: {seen:?}");
-        assert!(is_sealed(&seen), "{row} {method}: {seen:?}");
+    for (row, method, path) in page_routes("shop", &monitor).into_iter().filter(|(_, method, _)| method == Method::GET)
+    {
+        let page = client.send("GET", &path, &[("cookie", &pass), ("if-none-match", "*")], "").await;
+        assert!(!matches!(page.status, 401 | 403), "{row}: {page:?}");
+        assert!(is_sealed(&page), "{row} {method}: {page:?}");
     }
-    assert!(client.seen_with("/p/shop", Some(&pass)).await.text.contains(CANARY));
-    let posted = client.send("POST", "/p/shop/mcp", &[("cookie", &pass)], "{}").await;
-    assert_eq!((posted.status, is_sealed(&posted)), (400, true));
+    assert!(client.get_with_cookie("/p/shop", Some(&pass)).await.text.contains(CANARY));
+    let mcp_response = client.send("POST", "/p/shop/mcp", &[("cookie", &pass)], "{}").await;
+    assert_eq!((mcp_response.status, is_sealed(&mcp_response)), (400, true));
     // With access, the login form redirects to the page, which has a sign-out button.
-    assert_eq!(client.seen_with("/p/shop/password", Some(&pass)).await.headers["location"], "/p/shop");
-    assert!(client.seen_with("/p/shop", Some(&pass)).await.text.contains("action=\"/p/shop/sign-out\""));
+    assert_eq!(client.get_with_cookie("/p/shop/password", Some(&pass)).await.headers["location"], "/p/shop");
+    assert!(client.get_with_cookie("/p/shop", Some(&pass)).await.text.contains("action=\"/p/shop/sign-out\""));
     let out = client.post_form("/p/shop/sign-out", Some(&pass), "").await;
     let set = out.headers["set-cookie"].to_str().unwrap();
     assert!(out.status == 303 && set.contains("=; ") && set.contains("Max-Age=0"), "{set}");
-    let own = [("host", "shop.pages.example"), ("cookie", pass.as_str())];
-    assert_eq!(client.send("GET", "/history", &own, "").await.status, 200, "access is valid for the page on any host");
+    let own_host = [("host", "shop.pages.example"), ("cookie", pass.as_str())];
+    assert_eq!(
+        client.send("GET", "/history", &own_host, "").await.status,
+        200,
+        "access is valid for the page on any host"
+    );
 }
 
 #[tokio::test]
-async fn the_dialog_of_a_guarded_page_leads_to_the_addresses_that_open_without_a_pass() {
+async fn the_dialog_of_a_protected_page_has_links_with_its_feed_token() {
     let client = TestClient::new().await;
-    let _page = client.locked("one").await;
+    let _page = client.protect_with_password("one").await;
     let pass = cookie(&client.try_password("one").await);
-    let page = client.seen_with("/p/shop", Some(&pass)).await.text;
+    let page = client.get_with_cookie("/p/shop", Some(&pass)).await.text;
     let dialog = super::pages::dialog(&page);
     assert!(dialog.contains("href=\"/p/shop/subscribe#programs\"") && !dialog.contains("feed."), "{dialog}");
-    let form = client.seen_with("/p/shop/subscribe", Some(&pass)).await.text;
+    let form = client.get_with_cookie("/p/shop/subscribe", Some(&pass)).await.text;
     let (_, programs) = form.split_once("id=\"programs\"").unwrap_or_else(|| panic!("{form}"));
     for file in ["feed.atom", "feed.rss", "maintenance.ics", "status.json"] {
         let (before, _) = programs.split_once(&format!("/{file}</code>")).unwrap_or_else(|| panic!("{file}: {form}"));
@@ -202,13 +207,13 @@ async fn the_dialog_of_a_guarded_page_leads_to_the_addresses_that_open_without_a
 }
 
 #[tokio::test]
-async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
+async fn an_access_token_is_valid_for_its_page_and_protection_for_thirty_days() {
     let client = TestClient::new().await;
-    let page = client.locked("one").await;
+    let page = client.protect_with_password("one").await;
     let blog = Page { password_hash: page.password_hash.clone(), ..client.world.blog.clone() };
     client.world.put_page(blog).await;
     let pass = cookie(&client.try_password("one").await);
-    let status = async |path: &str, pass: &str| client.seen_with(path, Some(pass)).await.status;
+    let status = async |path: &str, pass: &str| client.get_with_cookie(path, Some(pass)).await.status;
     assert_eq!((status("/p/shop", &pass).await, status("/p/journal", &pass).await), (200, 403));
     // The token of one page in the cookie of another.
     let other = client.post_form("/p/journal/password", None, "password=one").await;
@@ -223,9 +228,9 @@ async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
         let changed = String::from_utf8(bytes).unwrap();
         assert_eq!(status("/p/shop", &changed).await, 403, "byte {at} of {pass}");
     }
-    for bad in ["", "1", ".", "9999999999.x", "-1.x", "99999999999999999999.x"] {
+    for rejected in ["", "1", ".", "9999999999.x", "-1.x", "99999999999999999999.x"] {
         let name = pass.split_once('=').unwrap().0;
-        assert_eq!(status("/p/shop", &format!("{name}={bad}")).await, 403, "{bad}");
+        assert_eq!(status("/p/shop", &format!("{name}={rejected}")).await, 403, "{rejected}");
     }
     // Over HTTPS, a cookie without the `__Host-` prefix is ignored, since another host could have set it.
     assert_eq!(status("/p/shop", pass.trim_start_matches("__Host-")).await, 403);
@@ -236,7 +241,7 @@ async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
     assert_eq!(status("/p/shop", &pass).await, 403);
     client.world.clock.set(start);
     // Setting the same password again revokes access: everyone has to log in again.
-    client.locked("one").await;
+    client.protect_with_password("one").await;
     assert_eq!(status("/p/shop", &pass).await, 403);
     client.world.put_page(Page { private: true, ..page.clone() }).await;
     assert_eq!(status("/p/shop", &pass).await, 403);
@@ -245,70 +250,74 @@ async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
 }
 
 #[tokio::test]
-async fn a_form_of_another_site_opens_nothing() {
+async fn a_form_of_another_site_is_refused() {
     let client = TestClient::new().await;
-    client.locked("one").await;
+    client.protect_with_password("one").await;
     for path in ["/p/shop/password", "/p/shop/sign-in", "/p/shop/sign-in/link", "/p/shop/sign-out"] {
         for header in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example"), ("origin", "null")] {
             if path.ends_with("/sign-out") && header.1 == "null" {
                 continue;
             }
             let host = ("host", "status.example");
-            let refused = client.send("POST", path, &[FORM, host, header], "password=one").await;
-            assert_eq!((refused.status, code(&refused)), (403, "forbidden"), "{path} {header:?}");
-            assert!(!refused.headers.contains_key("set-cookie"));
+            let rejection = client.send("POST", path, &[FORM, host, header], "password=one").await;
+            assert_eq!((rejection.status, code(&rejection)), (403, "forbidden"), "{path} {header:?}");
+            assert!(!rejection.headers.contains_key("set-cookie"));
         }
     }
 }
 
 #[tokio::test]
-async fn a_token_opens_what_programs_read_and_nothing_else() {
+async fn a_feed_token_opens_only_machine_readable_documents() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
     assert_eq!(client.world.service.page_access.feed_token(&client.world.shop), None, "a public page needs none");
-    let page = client.locked("one").await;
+    let page = client.protect_with_password("one").await;
     let token = client.world.service.page_access.feed_token(&page).unwrap();
     let at = |rest: &str| format!("/p/shop/t/{token}{rest}");
-    let seen = client.seen_with(&at("/status.json"), None).await;
-    assert!(seen.status == 200 && seen.text.contains(CANARY) && is_sealed(&seen), "{seen:?}");
-    let own = client.send("GET", &format!("/t/{token}/status.json"), &[("host", "shop.pages.example")], "").await;
-    assert_eq!(own.status, 200);
+    let response = client.get_with_cookie(&at("/status.json"), None).await;
+    assert!(response.status == 200 && response.text.contains(CANARY) && is_sealed(&response), "{response:?}");
+    let own_host = client.send("GET", &format!("/t/{token}/status.json"), &[("host", "shop.pages.example")], "").await;
+    assert_eq!(own_host.status, 200);
     let pass = cookie(&client.try_password("one").await);
     for (path, address) in [("feed.atom", format!("t/{token}/feed.atom")), ("feed/rss", format!("t/{token}/feed.rss"))]
     {
-        let own = format!(
+        let own_host = format!(
             "rel=\"self\" type=\"application/{}+xml\" href=\"https://shop.pages.example/{address}\"",
             &address[address.len() - 4..].replace('.', "")
         );
-        let read = client.seen_with(&at(&format!("/{path}")), None).await;
-        assert!(read.text.contains(&own), "{own}: {}", read.text);
+        let read = client.get_with_cookie(&at(&format!("/{path}")), None).await;
+        assert!(read.text.contains(&own_host), "{own_host}: {}", read.text);
     }
     for rest in ["", "/", "/history", "/events", "/subscribe", "/password", "/t/x/status.json"] {
         for cookie in [None, Some(pass.as_str())] {
-            let seen = client.seen_with(&at(rest), cookie).await;
-            assert_eq!((seen.status, seen.text.contains(CANARY)), (404, false), "{rest}");
+            let response = client.get_with_cookie(&at(rest), cookie).await;
+            assert_eq!((response.status, response.text.contains(CANARY)), (404, false), "{rest}");
         }
     }
     assert_eq!(client.send("POST", &at("/mcp"), &[], "{}").await.status, 404);
-    let none = client.seen_with("/p/none/status.json", None).await;
-    for bad in ["x", &token[1..], &token.to_uppercase(), "%00"] {
-        let seen = client.seen_with(&format!("/p/shop/t/{bad}/status.json"), None).await;
-        assert_eq!((seen.status, &seen.text, &seen.headers), (404, &none.text, &none.headers), "{bad}");
+    let none = client.get_with_cookie("/p/none/status.json", None).await;
+    for rejected in ["x", &token[1..], &token.to_uppercase(), "%00"] {
+        let response = client.get_with_cookie(&format!("/p/shop/t/{rejected}/status.json"), None).await;
+        assert_eq!(
+            (response.status, &response.text, &response.headers),
+            (404, &none.text, &none.headers),
+            "{rejected}"
+        );
     }
-    let form = client.seen_with("/p/shop/subscribe", Some(&pass)).await;
+    let form = client.get_with_cookie("/p/shop/subscribe", Some(&pass)).await;
     assert!(form.text.contains(&format!("https://shop.pages.example/t/{token}/status.json")), "{}", form.text);
-    assert!(client.seen_with("/p/shop/subscribe", None).await.status == 403);
-    let listed = client.get(&client.shop_path("")).await;
-    let feed = &listed.body["page"]["privateFeedUrl"];
+    assert!(client.get_with_cookie("/p/shop/subscribe", None).await.status == 403);
+    let list = client.get(&client.shop_path("")).await;
+    let feed = &list.body["page"]["privateFeedUrl"];
     assert_eq!(*feed, json!(format!("https://shop.pages.example/t/{token}/feed.atom")));
-    client.locked("one").await;
-    assert_eq!(client.seen_with(&at("/status.json"), None).await.status, 404, "it ends with the password");
+    client.protect_with_password("one").await;
+    assert_eq!(client.get_with_cookie(&at("/status.json"), None).await.status, 404, "it ends with the password");
 }
 
 #[tokio::test]
-async fn an_open_stream_ends_with_what_it_was_opened_by() {
+async fn an_open_stream_ends_when_its_access_ends() {
     let client = TestClient::new().await;
-    client.locked("one").await;
+    client.protect_with_password("one").await;
     tokio::spawn(client.context.page_cache().clone().run());
     let pass = cookie(&client.try_password("one").await);
     let request = ParsedRequest {
@@ -329,7 +338,7 @@ async fn an_open_stream_ends_with_what_it_was_opened_by() {
     };
     rename("Till").await;
     assert!(next().await.is_some(), "changes are sent to visitors with access");
-    client.locked("two").await;
+    client.protect_with_password("two").await;
     rename("Counter").await;
     assert!(next().await.is_none(), "and to no one else");
 }

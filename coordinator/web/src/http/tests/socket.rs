@@ -15,7 +15,7 @@ use crate::tls::AcmeChallenges;
 pub(super) struct TestServer {
     pub(super) address: std::net::SocketAddr,
     pub(super) stop: oneshot::Sender<()>,
-    pub(super) served: JoinHandle<()>,
+    pub(super) server_task: JoinHandle<()>,
 }
 
 pub(super) async fn server(client: &TestClient) -> TestServer {
@@ -26,15 +26,15 @@ pub(super) async fn server_within(limits: ServerLimits, client: &TestClient) -> 
     server_by(ListenerMode::Plain, limits, client).await
 }
 
-async fn server_by(way: ListenerMode, limits: ServerLimits, client: &TestClient) -> TestServer {
+async fn server_by(mode: ListenerMode, limits: ServerLimits, client: &TestClient) -> TestServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
     let context = Arc::clone(&client.context);
-    let served = tokio::spawn(serve(listener, way, ConnectionSlots::with_limits(limits), context, async {
+    let server_task = tokio::spawn(serve(listener, mode, ConnectionSlots::with_limits(limits), context, async {
         let _ = stopped.await;
     }));
-    TestServer { address, stop, served }
+    TestServer { address, stop, server_task }
 }
 
 /// Sends bytes and reads until the server closes.
@@ -47,18 +47,20 @@ pub(super) async fn exchange(server: &TestServer, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-fn head(line: &str, key: &str, more: &str) -> Vec<u8> {
-    format!("{line} HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n{more}\r\n")
-        .into()
+fn head(line: &str, key: &str, headers: &str) -> Vec<u8> {
+    format!(
+        "{line} HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n{headers}\r\n"
+    )
+    .into()
 }
 
 #[tokio::test]
-async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
+async fn an_options_request_for_the_server_is_answered_on_every_listener() {
     let client = TestClient::new().await;
     let request = b"OPTIONS * HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n";
     let redirecting = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
-    for way in [ListenerMode::Plain, redirecting] {
-        let answer = exchange(&server_by(way, ServerLimits::default(), &client).await, request).await;
+    for mode in [ListenerMode::Plain, redirecting] {
+        let answer = exchange(&server_by(mode, ServerLimits::default(), &client).await, request).await;
         assert!(answer.starts_with("HTTP/1.1 204 No Content\r\n"), "{answer}");
         assert!(answer.contains("allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"), "{answer}");
         assert!(!answer.contains("location:"), "{answer}");
@@ -69,8 +71,8 @@ async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
 async fn a_request_without_a_path_is_answered() {
     let client = TestClient::new().await;
     let redirecting = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
-    for way in [ListenerMode::Plain, redirecting] {
-        let server = server_by(way, ServerLimits::default(), &client).await;
+    for mode in [ListenerMode::Plain, redirecting] {
+        let server = server_by(mode, ServerLimits::default(), &client).await;
         for line in ["CONNECT status.example", "GET status.example"] {
             let answer = exchange(&server, &head(line, &client.write_key, "")).await;
             assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\n"), "{line}: {answer}");
@@ -86,17 +88,17 @@ async fn a_request_over_a_socket_is_answered() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("ratelimit-limit: 120\r\n") && answer.contains("content-type: application/json\r\n"));
     let body = r#"{"url":"a.example"}"#;
-    let more = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
-    let mut request = head(&format!("POST {}", client.shop_path("/checkpoints")), &client.write_key, &more);
+    let headers = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+    let mut request = head(&format!("POST {}", client.shop_path("/checkpoints")), &client.write_key, &headers);
     request.extend_from_slice(body.as_bytes());
     let answer = exchange(&server, &request).await;
     assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
-    let refused = exchange(&server, &head("GET /api/v1/nothing", "plx_none", "")).await;
-    assert!(refused.starts_with("HTTP/1.1 401 Unauthorized\r\n") && refused.contains("www-authenticate: Bearer"));
+    let rejection = exchange(&server, &head("GET /api/v1/nothing", "plx_none", "")).await;
+    assert!(rejection.starts_with("HTTP/1.1 401 Unauthorized\r\n") && rejection.contains("www-authenticate: Bearer"));
 }
 
 #[tokio::test]
-async fn head_has_the_head_of_get_and_no_body() {
+async fn head_has_the_headers_of_get_and_no_body() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let get = exchange(&server, &head("GET /api/v1/me", &client.write_key, "")).await;
@@ -111,8 +113,8 @@ async fn head_has_the_head_of_get_and_no_body() {
 async fn a_chunked_body_is_bounded_too() {
     let client = TestClient::new().await;
     let server = server(&client).await;
-    let more = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n";
-    let mut request = head(&format!("POST {}", client.shop_path("/monitors")), &client.write_key, more);
+    let headers = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n";
+    let mut request = head(&format!("POST {}", client.shop_path("/monitors")), &client.write_key, headers);
     for _ in 0..5 {
         request.extend_from_slice(b"10000\r\n");
         request.extend_from_slice(&vec![b' '; 0x10000]);
@@ -128,14 +130,14 @@ async fn a_chunked_body_is_bounded_too() {
 }
 
 #[tokio::test]
-async fn a_refusal_reaches_a_sender_who_is_still_sending() {
+async fn a_rejection_reaches_a_client_that_is_still_sending() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     for (key, length, status) in
         [("plx_none", 200 * 1024, 401), (&client.read_key, 200 * 1024, 403), (&client.write_key, 900 * 1024, 400)]
     {
-        let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
-        let mut request = head(&format!("POST {}", client.shop_path("/monitors")), key, &more);
+        let headers = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
+        let mut request = head(&format!("POST {}", client.shop_path("/monitors")), key, &headers);
         request.resize(request.len() + length, b' ');
         for _ in 0..20 {
             let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -152,13 +154,13 @@ async fn a_refusal_reaches_a_sender_who_is_still_sending() {
 async fn a_head_that_is_too_large_is_refused() {
     let client = TestClient::new().await;
     let server = server(&client).await;
-    let more: String = (0..70).map(|n| format!("X-{n}: y\r\n")).collect();
-    let answer = exchange(&server, &head("GET /api/v1/me", &client.write_key, &more)).await;
+    let headers: String = (0..70).map(|n| format!("X-{n}: y\r\n")).collect();
+    let answer = exchange(&server, &head("GET /api/v1/me", &client.write_key, &headers)).await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
 }
 
 #[tokio::test]
-async fn whoever_does_not_finish_a_head_is_let_go() {
+async fn an_unfinished_request_head_is_disconnected() {
     let client = TestClient::new().await;
     let limits = ServerLimits { header_timeout: Duration::from_millis(100), ..ServerLimits::default() };
     let server = server_within(limits, &client).await;
@@ -169,13 +171,16 @@ async fn whoever_does_not_finish_a_head_is_let_go() {
 }
 
 #[tokio::test]
-async fn connections_above_the_limit_wait_for_a_place() {
+async fn connections_above_the_limit_wait_for_a_slot() {
     let client = TestClient::new().await;
     let server = server_within(ServerLimits { connections: 1, ..ServerLimits::default() }, &client).await;
     // The body is sent later.
-    let more = "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n";
+    let headers = "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n";
     let mut first = TcpStream::connect(server.address).await.unwrap();
-    first.write_all(&head(&format!("POST {}", client.shop_path("/monitors")), &client.write_key, more)).await.unwrap();
+    first
+        .write_all(&head(&format!("POST {}", client.shop_path("/monitors")), &client.write_key, headers))
+        .await
+        .unwrap();
     let mut line = [0; 25];
     first.read_exact(&mut line).await.unwrap();
     assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -184,9 +189,9 @@ async fn connections_above_the_limit_wait_for_a_place() {
     // The slot is free only when the first request has ended.
     assert!(tokio::time::timeout(Duration::from_millis(100), &mut second).await.is_err());
     first.write_all(b"{}").await.unwrap();
-    let mut refused = [0; 12];
-    first.read_exact(&mut refused).await.unwrap();
-    assert_eq!(&refused, b"HTTP/1.1 400");
+    let mut rejection = [0; 12];
+    first.read_exact(&mut rejection).await.unwrap();
+    assert_eq!(&rejection, b"HTTP/1.1 400");
     let answer = tokio::time::timeout(Duration::from_secs(5), second).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
@@ -214,8 +219,8 @@ async fn the_longest_idle_connection_is_evicted_and_no_flood_blocks_a_request() 
         assert!(read.is_ok() && rest.is_empty());
     }
     for stream in newest {
-        let gave = stream.try_read(&mut [0; 1]);
-        assert!(gave.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
+        let result = stream.try_read(&mut [0; 1]);
+        assert!(result.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
     }
 }
 
@@ -229,7 +234,7 @@ async fn a_stopped_server_ends_idle_connections_and_takes_no_more() {
     idle.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
     server.stop.send(()).unwrap();
-    tokio::time::timeout(Duration::from_secs(5), server.served).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(5), server.server_task).await.unwrap().unwrap();
     let mut rest = Vec::new();
     idle.read_to_end(&mut rest).await.unwrap();
     assert!(TcpStream::connect(server.address).await.is_err());

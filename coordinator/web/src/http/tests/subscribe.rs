@@ -13,7 +13,7 @@ impl TestClient {
         self.send("POST", path, &[FORM], body).await
     }
 
-    async fn look(&self, path: &str) -> TestResponse {
+    async fn get_page(&self, path: &str) -> TestResponse {
         self.send("GET", path, &[], "").await
     }
 
@@ -25,48 +25,50 @@ impl TestClient {
 #[tokio::test]
 async fn a_visitor_subscribes_confirms_and_unsubscribes_without_a_script() {
     let client = TestClient::new().await;
-    let [one, other] = [json!({ "url": "a.example", "name": "<i>One" }), json!({ "url": "b.example" })];
-    let [one, _] = [client.create_monitor(one).await, client.create_monitor(other).await];
-    let id = one["id"].as_str().unwrap();
-    let form = client.look("/p/shop/subscribe").await;
+    let [first, other] = [json!({ "url": "a.example", "name": "<i>One" }), json!({ "url": "b.example" })];
+    let [first, _] = [client.create_monitor(first).await, client.create_monitor(other).await];
+    let id = first["id"].as_str().unwrap();
+    let form = client.get_page("/p/shop/subscribe").await;
     assert!(form.text.contains("&#60;i&#62;One") && !form.text.contains("<i>"), "{}", form.text);
-    let wish = format!("email=ann%40example.com&monitors={id}");
-    assert_eq!(client.post("/p/shop/subscribe", &wish).await.status, 200);
-    let who = client.subscribers().remove(0);
-    assert_eq!((&who.contact, who.confirmed_at), (&Contact::Email("ann@example.com".to_owned()), None));
-    let (confirm, leave) =
-        (format!("/p/shop/confirm?t={}", who.link_token()), format!("/p/shop/unsubscribe?t={}", who.link_token()));
+    let subscribe = format!("email=ann%40example.com&monitors={id}");
+    assert_eq!(client.post("/p/shop/subscribe", &subscribe).await.status, 200);
+    let subscriber = client.subscribers().remove(0);
+    assert_eq!((&subscriber.contact, subscriber.confirmed_at), (&Contact::Email("ann@example.com".to_owned()), None));
+    let (confirm, leave) = (
+        format!("/p/shop/confirm?t={}", subscriber.link_token()),
+        format!("/p/shop/unsubscribe?t={}", subscriber.link_token()),
+    );
     for path in [&confirm, &leave] {
         for method in ["GET", "HEAD"] {
-            let seen = client.send(method, path, &[], "").await;
-            assert_eq!(seen.status, 200, "{path}");
+            let page = client.send(method, path, &[], "").await;
+            assert_eq!(page.status, 200, "{path}");
             for (name, value) in [
                 ("cache-control", "no-store"),
                 ("referrer-policy", "no-referrer"),
                 ("x-robots-tag", "noindex"),
                 ("x-content-type-options", "nosniff"),
             ] {
-                assert_eq!(seen.headers[name], value, "{path}");
+                assert_eq!(page.headers[name], value, "{path}");
             }
-            let policy = seen.headers["content-security-policy"].to_str().unwrap();
+            let policy = page.headers["content-security-policy"].to_str().unwrap();
             for part in ["default-src 'none'", "script-src 'self'", "form-action 'self'"] {
                 assert!(policy.contains(part), "{policy}");
             }
         }
-        assert_eq!(client.subscribers(), std::slice::from_ref(&who), "a GET request changes nothing");
+        assert_eq!(client.subscribers(), std::slice::from_ref(&subscriber), "a GET request changes nothing");
     }
-    let choice = client.look(&confirm).await.text;
+    let choice = client.get_page(&confirm).await.text;
     assert!(choice.contains(&format!("value=\"{id}\" checked")), "{choice}");
 
-    let sure = client.post("/p/shop/confirm", &format!("t={}", who.link_token())).await;
-    assert_eq!((sure.status, client.subscribers()[0].monitors.clone()), (200, None));
+    let response = client.post("/p/shop/confirm", &format!("t={}", subscriber.link_token())).await;
+    assert_eq!((response.status, client.subscribers()[0].monitors.clone()), (200, None));
     assert!(client.subscribers()[0].confirmed_at.is_some());
-    let gone = client.post("/p/shop/confirm", &format!("t={}&monitors=gone", who.link_token())).await;
-    assert_eq!((gone.status, gone.text.contains("Please choose at least one of these.")), (400, true));
+    let deleted = client.post("/p/shop/confirm", &format!("t={}&monitors=gone", subscriber.link_token())).await;
+    assert_eq!((deleted.status, deleted.text.contains("Please choose at least one of these.")), (400, true));
 
-    let left = client.post("/p/shop/unsubscribe", &format!("t={}", who.link_token())).await;
-    assert_eq!((left.status, client.subscribers().len()), (200, 0));
-    assert_eq!(client.look(&confirm).await.status, 404);
+    let unsubscribed = client.post("/p/shop/unsubscribe", &format!("t={}", subscriber.link_token())).await;
+    assert_eq!((unsubscribed.status, client.subscribers().len()), (200, 0));
+    assert_eq!(client.get_page(&confirm).await.status, 404);
 }
 
 #[tokio::test]
@@ -74,21 +76,21 @@ async fn a_mailbox_is_pending_until_its_owner_confirms_by_a_form() {
     let client = TestClient::new().await;
     let all = client.shop_path("/destinations");
     let body = json!({ "type": "email", "name": "Ops", "to": "ann@example.com" });
-    let made = client.call(&client.write_key, "POST", &all, body).await;
-    let made = &made.body["destination"];
-    let one = format!("{all}/{}", made["id"].as_str().unwrap());
-    assert_eq!((&made["status"], &made["offReason"]), (&json!("pending"), &json!("unconfirmed")));
-    let tested = client.call(&client.write_key, "POST", &format!("{one}/test"), Value::Null).await;
+    let created = client.call(&client.write_key, "POST", &all, body).await;
+    let created = &created.body["destination"];
+    let destination_path = format!("{all}/{}", created["id"].as_str().unwrap());
+    assert_eq!((&created["status"], &created["offReason"]), (&json!("pending"), &json!("unconfirmed")));
+    let tested = client.call(&client.write_key, "POST", &format!("{destination_path}/test"), Value::Null).await;
     assert_eq!(tested.status, 400);
     client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
     let path = format!("/p/shop/confirm-alerts?t={}", client.world.mailbox_link());
     for method in ["GET", "HEAD", "GET"] {
-        let seen = client.send(method, &path, &[], "").await;
-        assert_eq!((seen.status, &seen.headers["cache-control"].to_str().unwrap()), (200, &"no-store"));
-        let document = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
+        let response = client.send(method, &path, &[], "").await;
+        assert_eq!((response.status, &response.headers["cache-control"].to_str().unwrap()), (200, &"no-store"));
+        let document = client.call(&client.write_key, "GET", &destination_path, Value::Null).await.body;
         assert_eq!(document["destination"]["status"], "pending", "a GET request changes nothing");
     }
-    let form = client.look(&path).await.text;
+    let form = client.get_page(&path).await.text;
     assert!(form.contains("ann@example.com") && form.contains("action=\"confirm-alerts\""), "{form}");
     // On a private page, an invalid link gives only the login form.
     for (path, body, status) in [("/p/shop/confirm-alerts", "t=x", 403), ("/p/nothing/confirm-alerts?t=x", "", 404)] {
@@ -96,8 +98,8 @@ async fn a_mailbox_is_pending_until_its_owner_confirms_by_a_form() {
     }
     let link = format!("t={}", client.world.mailbox_link());
     assert_eq!(client.post("/p/shop/confirm-alerts", &link).await.status, 200);
-    assert!(client.look(&path).await.text.contains("<h2>Done</h2>"));
-    let document = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
+    assert!(client.get_page(&path).await.text.contains("<h2>Done</h2>"));
+    let document = client.call(&client.write_key, "GET", &destination_path, Value::Null).await.body;
     let destination = &document["destination"];
     assert_eq!((&destination["status"], &destination["offReason"]), (&json!("active"), &Value::Null));
 }
@@ -112,11 +114,11 @@ async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
             "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--",
         ),
     ] {
-        let who = client.world.subscribed("ann@example.com").await;
+        let subscriber = client.world.subscribed("ann@example.com").await;
         // The page may have been renamed and made private in between.
         let hidden = Page { private: true, slug: "new".to_owned(), ..client.world.shop.clone() };
         client.world.keep_page(hidden).await;
-        let path = format!("/p/shop/unsubscribe?t={}", who.link_token());
+        let path = format!("/p/shop/unsubscribe?t={}", subscriber.link_token());
         let clicked = client.send("POST", &path, &[("content-type", kind)], body).await;
         assert_eq!((clicked.status, client.subscribers().len()), (200, 0), "{kind}");
         assert!(!clicked.headers.contains_key("location") && !clicked.headers.contains_key("set-cookie"));
@@ -130,26 +132,26 @@ async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
 async fn subscribing_reveals_nothing_of_other_subscribers() {
     let client = TestClient::new().await;
     client.world.subscribed("known@example.com").await;
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for address in ["known", "new", "new", "other"] {
         let body = format!("email={address}%40example.com");
         let reply = client.post("/p/shop/subscribe", &body).await;
-        answers.push((reply.status, reply.headers, reply.text));
+        responses.push((reply.status, reply.headers, reply.text));
     }
-    assert!(answers.iter().all(|reply| *reply == answers[0] && reply.0 == 200), "{answers:?}");
+    assert!(responses.iter().all(|reply| *reply == responses[0] && reply.0 == 200), "{responses:?}");
     assert_eq!(client.subscribers().len(), 3);
-    let shape = |answered: TestResponse| {
+    let without_nonce = |response: TestResponse| {
         let digits = |text: &str| text.chars().filter(|sign| !sign.is_ascii_alphanumeric()).collect::<String>();
-        (answered.status, answered.text.len(), digits(&answered.text.replace(['+', '/', '='], "")))
+        (response.status, response.text.len(), digits(&response.text.replace(['+', '/', '='], "")))
     };
     let client = TestClient::new().await;
-    let first = shape(client.post("/p/shop/subscribe", "url=https%3A%2F%2Fhooks.example").await);
-    let again = shape(client.post("/p/shop/subscribe", "url=https%3A%2F%2Fhooks.example").await);
-    assert_eq!((&first, client.subscribers().len()), (&again, 1));
+    let first = without_nonce(client.post("/p/shop/subscribe", "url=https%3A%2F%2Fhooks.example").await);
+    let repeated = without_nonce(client.post("/p/shop/subscribe", "url=https%3A%2F%2Fhooks.example").await);
+    assert_eq!((&first, client.subscribers().len()), (&repeated, 1));
 }
 
 #[tokio::test]
-async fn what_was_typed_wrongly_comes_back_escaped_with_a_word_for_people() {
+async fn invalid_input_is_returned_escaped_with_an_explanation() {
     let client = TestClient::new().await;
     for (body, rule) in [
         ("", "Please enter a valid email address."),
@@ -173,25 +175,25 @@ async fn what_was_typed_wrongly_comes_back_escaped_with_a_word_for_people() {
 }
 
 #[tokio::test]
-async fn an_address_and_a_page_have_so_many_wishes_in_a_minute() {
+async fn subscriptions_are_limited_per_address_and_page() {
     let client = TestClient::new().await;
-    let wish = async |n: usize| client.post("/p/shop/subscribe", &format!("email=a{n}%40b.example")).await.status;
+    let subscribe = async |n: usize| client.post("/p/shop/subscribe", &format!("email=a{n}%40b.example")).await.status;
     for n in 0..5 {
-        assert_eq!(wish(n).await, 200);
+        assert_eq!(subscribe(n).await, 200);
     }
-    let refused = client.post("/p/shop/subscribe", "email=b%40b.example").await;
-    assert_eq!((refused.status, refused.headers["retry-after"].to_str().unwrap()), (429, "60"));
+    let rejection = client.post("/p/shop/subscribe", "email=b%40b.example").await;
+    assert_eq!((rejection.status, rejection.headers["retry-after"].to_str().unwrap()), (429, "60"));
     assert_eq!((client.post("/p/journal/subscribe", "").await.status, client.subscribers().len()), (429, 5));
     client.world.clock.set(client.world.service.now() + 60_000);
-    assert_eq!(wish(9).await, 200);
+    assert_eq!(subscribe(9).await, 200);
     for n in 10..35 {
         client.world.clock.set(client.world.service.now() + 60_000);
-        assert_eq!(wish(n).await, if n < 34 { 200 } else { 429 }, "{n}: thirty per hour and address");
+        assert_eq!(subscribe(n).await, if n < 34 { 200 } else { 429 }, "{n}: thirty per hour and address");
     }
 }
 
 #[tokio::test]
-async fn a_page_that_hides_shows_its_forms_to_nobody() {
+async fn a_private_page_shows_no_subscription_forms() {
     let client = TestClient::new().await;
     client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
     for (method, path) in [

@@ -23,9 +23,9 @@ use crate::http::routed_request::RoutedRequest;
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
     context.service.pages.get(&call.caller, page)?;
-    let wanted = read_query(&call.query)?;
-    let part = context.service.deliveries.list(&call.caller, page, wanted).await?;
-    Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&view::list(&part))))
+    let filter = read_query(&call.query)?;
+    let slice = context.service.deliveries.list(&call.caller, page, filter).await?;
+    Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&view::list(&slice))))
 }
 
 /// `GET /api/v1/pages/{page}/deliveries/{delivery}`
@@ -37,10 +37,10 @@ pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest
 /// `POST /api/v1/pages/{page}/deliveries/{delivery}/redeliver`
 pub(in crate::http) async fn redeliver(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, delivery(&call)?);
-    let ticket = idempotency_key(&call, || context.service.deliveries.get(&call.caller, page, id).map(drop))?;
-    let once = IdempotentRequest::new(ticket, &answer);
-    let again = context.service.deliveries.redeliver(&call.caller, page, id, &once).await?;
-    Ok(write_reply(StatusCode::OK, again, answer))
+    let idempotency_key = idempotency_key(&call, || context.service.deliveries.get(&call.caller, page, id).map(drop))?;
+    let once = IdempotentRequest::new(idempotency_key, &answer);
+    let delivery = context.service.deliveries.redeliver(&call.caller, page, id, &once).await?;
+    Ok(write_reply(StatusCode::OK, delivery, answer))
 }
 
 fn delivery(call: &RoutedRequest<Caller>) -> Result<DeliveryId, ApiError> {

@@ -91,10 +91,10 @@ pub(in crate::http) struct DeliveryAttemptDocument {
 }
 
 /// Builds one page of the list.
-pub(in crate::http) fn list(part: &DeliverySlice) -> DeliveryList {
+pub(in crate::http) fn list(slice: &DeliverySlice) -> DeliveryList {
     DeliveryList {
-        deliveries: part.deliveries.iter().map(document).collect(),
-        next_before: part.next.map(|id| id.to_string()),
+        deliveries: slice.deliveries.iter().map(document).collect(),
+        next_before: slice.next.map(|id| id.to_string()),
     }
 }
 
@@ -139,12 +139,12 @@ fn document(delivery: &Delivery) -> DeliveryDocument {
     }
 }
 
-fn attempt(one: &DeliveryAttempt) -> DeliveryAttemptDocument {
+fn attempt(attempt: &DeliveryAttempt) -> DeliveryAttemptDocument {
     DeliveryAttemptDocument {
-        at: one.at.to_string(),
-        duration_ms: one.duration_ms,
-        status: one.status,
-        error: one.error.clone(),
-        answer: excerpt(&one.response),
+        at: attempt.at.to_string(),
+        duration_ms: attempt.duration_ms,
+        status: attempt.status,
+        error: attempt.error.clone(),
+        answer: excerpt(&attempt.response),
     }
 }

@@ -30,10 +30,10 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
     context.service.pages.get(&call.caller, page)?;
-    let (object, ticket) = call.json_object().await?;
+    let (object, idempotency_key) = call.json_object().await?;
     let (edit, warnings) = body_check::read_new(&object, &RULES, |body| read(body));
     let answer = |deploy: &Deploy| enveloped_with_warnings("deploy", &document(deploy), &warnings);
-    let once = IdempotentRequest::new(ticket, &answer);
+    let once = IdempotentRequest::new(idempotency_key, &answer);
     let marked = context.service.deploys.create(&call.caller, page, &edit, &once).await?;
     Ok(created_reply(&call.path, "deploy", marked, answer))
 }
@@ -42,8 +42,8 @@ pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedR
 pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, deploy) = (call.page_id()?, call.id("deploy")?);
     let answer = |(): &()| Vec::new();
-    let ticket = idempotency_key(&call, || context.service.pages.get(&call.caller, page).map(drop))?;
-    let once = IdempotentRequest::new(ticket, &answer);
+    let idempotency_key = idempotency_key(&call, || context.service.pages.get(&call.caller, page).map(drop))?;
+    let once = IdempotentRequest::new(idempotency_key, &answer);
     let deleted = context.service.deploys.delete(&call.caller, page, deploy, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, answer))
 }

@@ -33,51 +33,51 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
     context.service.pages.get(&call.caller, page)?;
-    let (object, ticket) = call.json_object().await?;
+    let (object, idempotency_key) = call.json_object().await?;
     let (edit, warnings) = body_check::read_new(&object, &body::RULES, |body| body::read_new(body));
-    let whole = full_response(&context, warnings);
-    let once = IdempotentRequest::new(ticket, &whole);
+    let full_json = full_response(&context, warnings);
+    let once = IdempotentRequest::new(idempotency_key, &full_json);
     let created = context.service.destinations.create(&call.caller, page, &edit, &once).await?;
-    Ok(created_reply(&call.path, "destination", created, &whole))
+    Ok(created_reply(&call.path, "destination", created, &full_json))
 }
 
 /// `GET /api/v1/pages/{page}/destinations/{destination}`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let destination = context.service.destinations.get(&call.caller, call.page_id()?, destination(&call)?)?;
-    let written = if call.caller.key.access.can_write() {
+    let document = if call.caller.key.access.can_write() {
         full_response(&context, Vec::new())(&destination)
     } else {
         enveloped("destination", &view::masked_document(&destination, false, context.service.now()))
     };
-    Ok(HttpResponse::json_bytes(StatusCode::OK, written))
+    Ok(HttpResponse::json_bytes(StatusCode::OK, document))
 }
 
 /// `PATCH /api/v1/pages/{page}/destinations/{destination}`
 pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, destination(&call)?);
     let reached = check_access(&context, &call);
-    let (mut object, ticket) = read_object(&context, &mut call, reached).await?;
+    let (mut object, idempotency_key) = read_object(&context, &mut call, reached).await?;
     // If it was deleted, the response is a replay or 404.
     let before = context.service.destinations.get(&call.caller, page, id).ok();
     let now = context.service.now();
     let before = before.and_then(|destination| body_check::to_value(&view::full_document(&destination, now)));
     // Lists show it as null.
     object.retain(|name, value| name != "secret" || !value.is_null());
-    let ChangeBody { edit, errors: refused, warnings } =
+    let ChangeBody { edit, errors: field_errors, warnings } =
         body_check::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read(body));
-    let edit = DestinationEdit { read_only_errors: refused, ..edit };
-    let whole = full_response(&context, warnings);
-    let once = IdempotentRequest::new(ticket, &whole);
+    let edit = DestinationEdit { read_only_errors: field_errors, ..edit };
+    let full_json = full_response(&context, warnings);
+    let once = IdempotentRequest::new(idempotency_key, &full_json);
     let changed = context.service.destinations.edit(&call.caller, page, id, &edit, &once).await?;
-    Ok(write_reply(StatusCode::OK, changed, &whole))
+    Ok(write_reply(StatusCode::OK, changed, &full_json))
 }
 
 /// `DELETE /api/v1/pages/{page}/destinations/{destination}`
 pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, destination(&call)?);
     let nothing = |(): &()| Vec::new();
-    let ticket = idempotency_key(&call, || check_access(&context, &call))?;
-    let once = IdempotentRequest::new(ticket, &nothing);
+    let idempotency_key = idempotency_key(&call, || check_access(&context, &call))?;
+    let once = IdempotentRequest::new(idempotency_key, &nothing);
     let deleted = context.service.destinations.delete(&call.caller, page, id, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, nothing))
 }
@@ -85,21 +85,21 @@ pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedReque
 /// `POST /api/v1/pages/{page}/destinations/{destination}/rotate-secret`
 pub(in crate::http) async fn rotate_secret(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, destination(&call)?);
-    let ticket = idempotency_key(&call, || check_access(&context, &call))?;
-    let whole = full_response(&context, Vec::new());
-    let once = IdempotentRequest::new(ticket, &whole);
+    let idempotency_key = idempotency_key(&call, || check_access(&context, &call))?;
+    let full_json = full_response(&context, Vec::new());
+    let once = IdempotentRequest::new(idempotency_key, &full_json);
     let rotated = context.service.destinations.rotate_secret(&call.caller, page, id, &once).await?;
-    Ok(write_reply(StatusCode::OK, rotated, &whole))
+    Ok(write_reply(StatusCode::OK, rotated, &full_json))
 }
 
 /// `POST /api/v1/pages/{page}/destinations/{destination}/activate-secret`
 pub(in crate::http) async fn activate_secret(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, destination(&call)?);
-    let ticket = idempotency_key(&call, || check_access(&context, &call))?;
-    let whole = full_response(&context, Vec::new());
-    let once = IdempotentRequest::new(ticket, &whole);
+    let idempotency_key = idempotency_key(&call, || check_access(&context, &call))?;
+    let full_json = full_response(&context, Vec::new());
+    let once = IdempotentRequest::new(idempotency_key, &full_json);
     let activated = context.service.destinations.activate_secret(&call.caller, page, id, &once).await?;
-    Ok(write_reply(StatusCode::OK, activated, &whole))
+    Ok(write_reply(StatusCode::OK, activated, &full_json))
 }
 
 /// `POST /api/v1/pages/{page}/destinations/{destination}/test`

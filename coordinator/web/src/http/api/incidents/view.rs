@@ -123,10 +123,10 @@ pub(in crate::http) struct UpdateDocument<T> {
 }
 
 /// Builds one page of the list.
-pub(super) fn list(part: &IncidentSlice) -> IncidentList {
+pub(super) fn list(slice: &IncidentSlice) -> IncidentList {
     IncidentList {
-        incidents: part.incidents.iter().map(document).collect(),
-        next_before: part.next.map(|id| id.to_string()),
+        incidents: slice.incidents.iter().map(document).collect(),
+        next_before: slice.next.map(|id| id.to_string()),
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subscribers_are_sent_an_incident_as_the_api_shows_it() {
+    fn subscribers_get_an_incident_in_the_format_of_the_api() {
         let at = Timestamp::from_millis(1_772_357_400_000);
         let monitor = MonitorId::from_u128(2);
         let remind = vec![ReminderInterval::parse("1h").unwrap()];

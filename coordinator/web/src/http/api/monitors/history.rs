@@ -21,9 +21,9 @@ pub(in crate::http) async fn checks(context: Arc<HttpContext>, call: RoutedReque
     context.service.monitors.check_access(&call.caller, page, monitor)?;
     let limit = query_params::limit(&call.query)?;
     let after = query_params::value(&call.query, "cursor", "must be a cursor of this list", read_cursor)?;
-    let part = context.service.history.checks(&call.caller, (page, monitor), after, limit).await?;
-    let checks: Vec<_> = part.items.iter().map(|check| history_view::check(check, &part.agents)).collect();
-    let next = part.next.map(|(due, region)| format!("{}-{}", due.as_millis(), region.index()));
+    let slice = context.service.history.checks(&call.caller, (page, monitor), after, limit).await?;
+    let checks: Vec<_> = slice.items.iter().map(|check| history_view::check(check, &slice.agents)).collect();
+    let next = slice.next.map(|(due, region)| format!("{}-{}", due.as_millis(), region.index()));
     Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&history_view::CheckList { checks, next_cursor: next })))
 }
 
@@ -33,9 +33,9 @@ pub(in crate::http) async fn events(context: Arc<HttpContext>, call: RoutedReque
     context.service.monitors.check_access(&call.caller, page, monitor)?;
     let limit = query_params::limit(&call.query)?;
     let before = query_params::value(&call.query, "cursor", "must be a cursor of this list", |text| text.parse().ok())?;
-    let part = context.service.history.events(&call.caller, (page, monitor), before, limit).await?;
-    let events: Vec<_> = part.items.iter().filter_map(|event| history_view::event(event, &part.agents)).collect();
-    let next = part.next.map(|seq| seq.to_string());
+    let slice = context.service.history.events(&call.caller, (page, monitor), before, limit).await?;
+    let events: Vec<_> = slice.items.iter().filter_map(|event| history_view::event(event, &slice.agents)).collect();
+    let next = slice.next.map(|seq| seq.to_string());
     Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&history_view::EventList { events, next_cursor: next })))
 }
 
@@ -52,9 +52,9 @@ pub(in crate::http) async fn uptime(context: Arc<HttpContext>, call: RoutedReque
 
 /// `POST /api/v1/pages/{page}/monitors/{monitor}/check`
 pub(in crate::http) async fn check_now(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let looked = context.service.monitors.check_now(&call.caller, call.page_id()?, call.monitor_id()?).await?;
+    let result = context.service.monitors.check_now(&call.caller, call.page_id()?, call.monitor_id()?).await?;
     let regions: Vec<_> =
-        looked.outcomes.iter().map(|sighting| history_view::check_now_result(sighting, &looked.agents)).collect();
+        result.outcomes.iter().map(|outcome| history_view::check_now_result(outcome, &result.agents)).collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("regions", &regions)))
 }
 

@@ -210,7 +210,7 @@ pub(in crate::http) struct CheckNowDocument {
     error: Option<&'static str>,
 }
 
-pub(super) fn check(check: &CheckRecord, places: &AgentsByNumber) -> CheckDocument {
+pub(super) fn check(check: &CheckRecord, agents: &AgentsByNumber) -> CheckDocument {
     let (reading, report) = (&check.reading, check.report.as_ref());
     CheckDocument {
         at: reading.due.to_string(),
@@ -218,18 +218,18 @@ pub(super) fn check(check: &CheckRecord, places: &AgentsByNumber) -> CheckDocume
         round: reading.round,
         result: reading.outcome.name(),
         latency_ms: reading.latency_ms,
-        place: place(reading.vantage, places),
-        first: report.map(|report| outcome_document(report.first_vantage, &report.first_outcome, places)),
-        second: report.and_then(|report| second_outcome(report, places)),
-        third: report.and_then(|report| report.third.as_deref()).map(|(no, seen)| outcome_document(*no, seen, places)),
+        place: vantage_document(reading.vantage, agents),
+        first: report.map(|report| outcome_document(report.first_vantage, &report.first_outcome, agents)),
+        second: report.and_then(|report| second_outcome(report, agents)),
+        third: report.and_then(|report| report.third.as_deref()).map(|(no, seen)| outcome_document(*no, seen, agents)),
     }
 }
 
 /// Builds the document of an event; none for a kind that is not listed.
-pub(super) fn event(recorded: &JournalEvent, places: &AgentsByNumber) -> Option<EventDocument> {
+pub(super) fn event(entry: &JournalEvent, agents: &AgentsByNumber) -> Option<EventDocument> {
     let common = EventDocument {
-        id: recorded.seq.to_string(),
-        at: recorded.event.at.to_string(),
+        id: entry.seq.to_string(),
+        at: entry.event.at.to_string(),
         kind: "regions-changed",
         from: None,
         to: None,
@@ -246,8 +246,8 @@ pub(super) fn event(recorded: &JournalEvent, places: &AgentsByNumber) -> Option<
         deadline: None,
         deadline_before: None,
     };
-    match &recorded.event.kind {
-        EventKind::StatusChanged(change) => Some(status_changed(change, common, places)),
+    match &entry.event.kind {
+        EventKind::StatusChanged(change) => Some(status_changed(change, common, agents)),
         EventKind::ScopeChanged(down_from) => Some(EventDocument { down_from: down_from.map(names), ..common }),
         EventKind::DeadlineExtended(moved) => Some(EventDocument {
             kind: "deadline-extended",
@@ -260,7 +260,7 @@ pub(super) fn event(recorded: &JournalEvent, places: &AgentsByNumber) -> Option<
     }
 }
 
-fn status_changed(change: &StatusChange, common: EventDocument, places: &AgentsByNumber) -> EventDocument {
+fn status_changed(change: &StatusChange, common: EventDocument, agents: &AgentsByNumber) -> EventDocument {
     EventDocument {
         kind: "status-changed",
         from: Some(change.from.name()),
@@ -273,7 +273,7 @@ fn status_changed(change: &StatusChange, common: EventDocument, places: &AgentsB
         threshold_ms: change.threshold_ms,
         duration_ms: change.duration_ms,
         flapping: change.flapping.is_some(),
-        evidence: change.evidence.iter().map(|report| round(report, places)).collect(),
+        evidence: change.evidence.iter().map(|report| round(report, agents)).collect(),
         ..common
     }
 }
@@ -292,59 +292,59 @@ pub(super) fn day(day: &MonitorDay) -> UptimeDayDocument {
     }
 }
 
-pub(super) fn check_now_result(sighting: &CheckNowResult, places: &AgentsByNumber) -> CheckNowDocument {
-    let seen = sighting.observation.as_ref();
+pub(super) fn check_now_result(result: &CheckNowResult, agents: &AgentsByNumber) -> CheckNowDocument {
+    let observation = result.observation.as_ref();
     CheckNowDocument {
-        region: sighting.region.name(),
-        at: seen.map(|seen| seen.started.to_string()),
-        error: match (sighting.vantage, seen) {
-            (None, _) if sighting.unsupported => Some("no agent in this region can run checks of this type"),
+        region: result.region.name(),
+        at: observation.map(|observation| observation.started.to_string()),
+        error: match (result.vantage, observation) {
+            (None, _) if result.unsupported => Some("no agent in this region can run checks of this type"),
             (None, _) => Some("no agent in this region is in service"),
             (Some(_), None) => Some("the agent did not answer in time"),
             (Some(_), Some(_)) => None,
         },
-        seen: seen.map(|seen| outcome_document(seen.vantage, &seen.outcome, places)),
+        seen: observation.map(|observation| outcome_document(observation.vantage, &observation.outcome, agents)),
     }
 }
 
-fn round(report: &RoundReport, places: &AgentsByNumber) -> RoundDocument {
+fn round(report: &RoundReport, agents: &AgentsByNumber) -> RoundDocument {
     RoundDocument {
         region: report.region.name(),
         why: report.reason.name(),
         round: report.round,
         started_at: report.started.to_string(),
         result: report.round_outcome.name(),
-        first: outcome_document(report.first_vantage, &report.first_outcome, places),
-        second: second_outcome(report, places),
+        first: outcome_document(report.first_vantage, &report.first_outcome, agents),
+        second: second_outcome(report, agents),
     }
 }
 
-fn second_outcome(report: &RoundReport, places: &AgentsByNumber) -> Option<OutcomeDocument> {
-    report.second.as_ref().map(|(no, outcome)| outcome_document(*no, outcome, places))
+fn second_outcome(report: &RoundReport, agents: &AgentsByNumber) -> Option<OutcomeDocument> {
+    report.second.as_ref().map(|(no, outcome)| outcome_document(*no, outcome, agents))
 }
 
-fn outcome_document(no: VantageNo, outcome: &ProbeOutcome, places: &AgentsByNumber) -> OutcomeDocument {
-    let (ok, facts, error) = match outcome {
-        ProbeOutcome::Passed(facts) => (Some(true), Some(facts), None),
-        ProbeOutcome::Failed(facts, failure) => (Some(false), Some(facts), Some(failure.to_string())),
+fn outcome_document(no: VantageNo, outcome: &ProbeOutcome, agents: &AgentsByNumber) -> OutcomeDocument {
+    let (ok, measurements, error) = match outcome {
+        ProbeOutcome::Passed(measurements) => (Some(true), Some(measurements), None),
+        ProbeOutcome::Failed(measurements, failure) => (Some(false), Some(measurements), Some(failure.to_string())),
         ProbeOutcome::Inconclusive(fault) => (None, None, Some(fault.to_string())),
         ProbeOutcome::Pending => (None, None, None),
     };
     OutcomeDocument {
-        place: place(no, places),
+        place: vantage_document(no, agents),
         ok,
-        status_code: facts.and_then(|facts| facts.status_code),
-        latency_ms: facts.and_then(|facts| facts.latency_ms),
-        address: facts.and_then(|facts| facts.address).map(|address| address.to_string()),
-        phases: facts.and_then(phases),
+        status_code: measurements.and_then(|measurements| measurements.status_code),
+        latency_ms: measurements.and_then(|measurements| measurements.latency_ms),
+        address: measurements.and_then(|measurements| measurements.address).map(|address| address.to_string()),
+        phases: measurements.and_then(phases),
         error,
     }
 }
 
 /// Returns none if no phase was measured.
-fn phases(facts: &Measurements) -> Option<PhasesDocument> {
-    let PhaseDurations { dns_us, connect_us, tls_us, first_byte_us, transfer_us } = facts.phases;
-    (facts.phases != PhaseDurations::default()).then_some(PhasesDocument {
+fn phases(measurements: &Measurements) -> Option<PhasesDocument> {
+    let PhaseDurations { dns_us, connect_us, tls_us, first_byte_us, transfer_us } = measurements.phases;
+    (measurements.phases != PhaseDurations::default()).then_some(PhasesDocument {
         dns_us,
         connect_us,
         tls_us,
@@ -353,8 +353,8 @@ fn phases(facts: &Measurements) -> Option<PhasesDocument> {
     })
 }
 
-fn place(no: VantageNo, places: &AgentsByNumber) -> VantageDocument {
-    let agent = places.get(&no);
+fn vantage_document(no: VantageNo, agents: &AgentsByNumber) -> VantageDocument {
+    let agent = agents.get(&no);
     VantageDocument {
         number: no.0,
         region: agent.map(|agent| agent.region.name()),

@@ -42,15 +42,15 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
     let service = &context.service;
     let page = call.page_id()?;
     service.pages.get(&call.caller, page)?;
-    let wanted = query_params::value(&call.query, "status", STATUSES_RULE, parse_statuses)?;
+    let statuses = query_params::value(&call.query, "status", STATUSES_RULE, parse_statuses)?;
     let monitors = service.monitors.list(&call.caller, page).await?;
-    let is_wanted = |shown: &&MonitorWithState| {
-        wanted.as_ref().is_none_or(|wanted: &Vec<MonitorStatus>| wanted.contains(&shown.view.status))
+    let is_wanted = |monitor: &&MonitorWithState| {
+        statuses.as_ref().is_none_or(|statuses: &Vec<MonitorStatus>| statuses.contains(&monitor.view.status))
     };
     let monitors: Vec<_> = monitors
         .iter()
         .filter(is_wanted)
-        .map(|shown| view::document(shown, service.monitors.ping_url(&call.caller, &shown.monitor)))
+        .map(|monitor| view::document(monitor, service.monitors.ping_url(&call.caller, &monitor.monitor)))
         .collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("monitors", &monitors)))
 }
@@ -60,20 +60,20 @@ pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedR
     let service = &context.service;
     let page = call.page_id()?;
     service.pages.get(&call.caller, page)?;
-    let (object, ticket) = call.json_object().await?;
+    let (object, idempotency_key) = call.json_object().await?;
     let (edit, warnings) = body_check::read_new(&object, &body::RULES, |body| body::read(body));
     let caller = &call.caller;
-    let answer = |shown: &MonitorWithState| saved_response(service, caller, shown, &warnings);
-    let new = service.monitors.create(caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
+    let answer = |monitor: &MonitorWithState| saved_response(service, caller, monitor, &warnings);
+    let new = service.monitors.create(caller, page, &edit, &IdempotentRequest::new(idempotency_key, &answer)).await?;
     Ok(created_reply(&format!("/api/v1/pages/{page}/monitors"), "monitor", new, answer))
 }
 
 /// `GET /api/v1/pages/{page}/monitors/{monitor}`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
-    let shown = service.monitors.get(&call.caller, call.page_id()?, call.monitor_id()?).await?;
-    let ping_url = service.monitors.ping_url(&call.caller, &shown.monitor);
-    let body = enveloped_with_warnings("monitor", &view::document(&shown, ping_url), &view::warnings(&shown));
+    let monitor = service.monitors.get(&call.caller, call.page_id()?, call.monitor_id()?).await?;
+    let ping_url = service.monitors.ping_url(&call.caller, &monitor.monitor);
+    let body = enveloped_with_warnings("monitor", &view::document(&monitor, ping_url), &view::warnings(&monitor));
     Ok(HttpResponse::json_bytes(StatusCode::OK, body))
 }
 
@@ -82,22 +82,23 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
     let service = &context.service;
     let (page, monitor) = (call.page_id()?, call.monitor_id()?);
     let reached = service.monitors.check_access(&call.caller, page, monitor);
-    let (mut object, ticket) = read_object(&context, &mut call, reached).await?;
+    let (mut object, idempotency_key) = read_object(&context, &mut call, reached).await?;
     let caller = &call.caller;
     // If it was deleted, the response is a replay or 404.
     let before = service.monitors.get(caller, page, monitor).await.ok();
-    let before = before.and_then(|shown| {
-        body_check::to_value(&view::document(&shown, service.monitors.ping_url(caller, &shown.monitor)))
+    let before = before.and_then(|monitor_view| {
+        body_check::to_value(&view::document(&monitor_view, service.monitors.ping_url(caller, &monitor_view.monitor)))
     });
-    let ChangeBody { edit, errors: refused, warnings } =
+    let ChangeBody { edit, errors: field_errors, warnings } =
         body_check::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read_change(body));
-    let edit = MonitorEdit { read_only_errors: refused, ..edit };
+    let edit = MonitorEdit { read_only_errors: field_errors, ..edit };
     let resumes = matches!(edit.paused, PatchField::Value(false) | PatchField::Null);
-    let answer = |shown: &MonitorWithState| {
-        let stays = (resumes && shown.paused_by_plan).then(|| STILL_PAUSED.to_owned());
-        saved_response(service, caller, shown, &warnings.iter().cloned().chain(stays).collect::<Vec<_>>())
+    let answer = |monitor_view: &MonitorWithState| {
+        let still_paused = (resumes && monitor_view.paused_by_plan).then(|| STILL_PAUSED.to_owned());
+        saved_response(service, caller, monitor_view, &warnings.iter().cloned().chain(still_paused).collect::<Vec<_>>())
     };
-    let changed = service.monitors.edit(caller, page, monitor, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
+    let changed =
+        service.monitors.edit(caller, page, monitor, &edit, &IdempotentRequest::new(idempotency_key, &answer)).await?;
     Ok(write_reply(StatusCode::OK, changed, answer))
 }
 
@@ -106,20 +107,20 @@ pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedReque
     let (page, monitor) = (call.page_id()?, call.monitor_id()?);
     let answer = |(): &()| Vec::new();
     let reaches = || context.service.monitors.check_access(&call.caller, page, monitor);
-    let ticket = idempotency_key(&call, reaches)?;
+    let idempotency_key = idempotency_key(&call, reaches)?;
     let notify = query_params::flag(&call.query, "notify");
     let notify = notify.or_else(|fault| reaches().map_err(ApiError::from).and(Err(fault.into())))?;
-    let once = IdempotentRequest::new(ticket, &answer);
+    let once = IdempotentRequest::new(idempotency_key, &answer);
     let notify = notify.unwrap_or(false);
     let deleted = context.service.monitors.delete(&call.caller, page, monitor, notify, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, answer))
 }
 
 /// Writes the response for a saved monitor, with warnings about it and about the body.
-fn saved_response(service: &Services, caller: &Caller, shown: &MonitorWithState, of_body: &[String]) -> Vec<u8> {
-    let document = view::document(shown, service.monitors.ping_url(caller, &shown.monitor));
-    let mut warnings = view::warnings(shown);
+fn saved_response(service: &Services, caller: &Caller, monitor: &MonitorWithState, of_body: &[String]) -> Vec<u8> {
+    let document = view::document(monitor, service.monitors.ping_url(caller, &monitor.monitor));
+    let mut warnings = view::warnings(monitor);
     warnings.extend(of_body.iter().cloned());
-    warnings.extend(unjudged_warning::unjudged_warning(shown));
+    warnings.extend(unjudged_warning::unjudged_warning(monitor));
     enveloped_with_warnings("monitor", &document, &warnings)
 }

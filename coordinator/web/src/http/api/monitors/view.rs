@@ -167,7 +167,7 @@ struct LastCheckDocument {
 
 /// Builds the document of a monitor; `ping_url` is set if the reader may know it.
 pub(super) fn document(current: &MonitorWithState, ping_url: Option<String>) -> MonitorDocument {
-    let MonitorWithState { monitor, view, statistics: figure, paused_by_plan } = current;
+    let MonitorWithState { monitor, view, statistics, paused_by_plan } = current;
     let kind = monitor.check.kind();
     let common = MonitorDocument {
         id: monitor.id.to_string(),
@@ -195,8 +195,8 @@ pub(super) fn document(current: &MonitorWithState, ping_url: Option<String>) -> 
         paused: monitor.paused,
         paused_by: monitor.paused.then_some(if *paused_by_plan { "plan" } else { "owner" }),
         flapping: view.flapping.map(|it| FlappingDocument { since: it.since.to_string(), changes: it.changes }),
-        uptime24h: figure.uptime,
-        latency_ms24h: figure.latency_ms.filter(|_| kind.has_latency()),
+        uptime24h: statistics.uptime,
+        latency_ms24h: statistics.latency_ms.filter(|_| kind.has_latency()),
         created_at: monitor.created_at.to_string(),
         ..MonitorDocument::default()
     };
@@ -253,12 +253,12 @@ pub(super) fn document(current: &MonitorWithState, ping_url: Option<String>) -> 
 /// text may name hosts that visitors of a page must not see.
 pub(in crate::http) fn down_reason(current: &MonitorWithState) -> Option<String> {
     let reason = current.view.down_reason.as_ref()?;
-    let seen = current.view.down_from.unwrap_or(current.view.seen_down);
-    if !current.monitor.check.kind().is_regional() || seen.is_empty() {
+    let regions = current.view.down_from.unwrap_or(current.view.seen_down);
+    if !current.monitor.check.kind().is_regional() || regions.is_empty() {
         return Some(reason.to_string());
     }
-    let seen: Vec<&str> = seen.iter().map(Region::title).collect();
-    Some(format!("{reason} (from {})", seen.join(", ")))
+    let regions: Vec<&str> = regions.iter().map(Region::title).collect();
+    Some(format!("{reason} (from {})", regions.join(", ")))
 }
 
 /// Returns warnings for the owner of a monitor that fails without a second network to confirm it, on which networks
@@ -266,7 +266,7 @@ pub(in crate::http) fn down_reason(current: &MonitorWithState) -> Option<String>
 pub(super) fn warnings(current: &MonitorWithState) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(regions) = unconfirmed(&current.view) {
-        warnings.push(format!("{}, so it isn't called down", failing_from(regions)));
+        warnings.push(format!("{}, so it isn't called down", unconfirmed_failure_text(regions)));
     }
     if let Some(since) = current.view.disputed_since {
         warnings.push(format!("disputed since {since}: some networks see it fail, others see it up"));
@@ -291,7 +291,7 @@ fn unconfirmed(view: &MachineView) -> Option<RegionSet> {
     (view.status != MonitorStatus::Down && !view.unconfirmed_from.is_empty()).then_some(view.unconfirmed_from)
 }
 
-fn failing_from(regions: RegionSet) -> String {
+fn unconfirmed_failure_text(regions: RegionSet) -> String {
     let mut all = regions.iter();
     match (all.next(), regions.len()) {
         (Some(region), 1) => format!("failing from {}, can't be confirmed", region.title()),
@@ -301,7 +301,7 @@ fn failing_from(regions: RegionSet) -> String {
 
 fn last_check(check: &LastCheck, unconfirmed: Option<RegionSet>) -> LastCheckDocument {
     let error_text = |error: &Failure| match unconfirmed {
-        Some(regions) => format!("{error} ({})", failing_from(regions)),
+        Some(regions) => format!("{error} ({})", unconfirmed_failure_text(regions)),
         None => error.to_string(),
     };
     LastCheckDocument {

@@ -31,10 +31,10 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
     service.pages.require_admin(&call.caller)?;
-    let (object, ticket) = call.json_object().await?;
+    let (object, idempotency_key) = call.json_object().await?;
     let (new, warnings) = body_check::read_new(&object, &body::RULES, |body| body::read_new(body));
     let answer = |page: &Page| enveloped_with_warnings("page", &view::document(service, page), &warnings);
-    let new = service.pages.create(&call.caller, &new, &IdempotentRequest::new(ticket, &answer)).await?;
+    let new = service.pages.create(&call.caller, &new, &IdempotentRequest::new(idempotency_key, &answer)).await?;
     Ok(created_reply("/api/v1/pages", "page", new, answer))
 }
 
@@ -49,12 +49,13 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
     let service = &context.service;
     let page = call.page_id()?;
     let before = body_check::to_value(&view::document(service, &service.pages.get(&call.caller, page)?));
-    let (mut object, ticket) = call.json_object().await?;
-    let ChangeBody { edit, errors: refused, warnings } =
+    let (mut object, idempotency_key) = call.json_object().await?;
+    let ChangeBody { edit, errors: field_errors, warnings } =
         body_check::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read(body));
-    let edit = PageEdit { read_only_errors: refused, ..edit };
+    let edit = PageEdit { read_only_errors: field_errors, ..edit };
     let answer = |page: &Page| enveloped_with_warnings("page", &view::document(service, page), &warnings);
-    let changed = service.pages.edit(&call.caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
+    let changed =
+        service.pages.edit(&call.caller, page, &edit, &IdempotentRequest::new(idempotency_key, &answer)).await?;
     Ok(write_reply(StatusCode::OK, changed, answer))
 }
 
@@ -63,13 +64,14 @@ pub(in crate::http) async fn address(context: Arc<HttpContext>, mut call: Routed
     let service = &context.service;
     let page = call.page_id()?;
     let before = body_check::to_value(&view::document(service, &service.pages.get(&call.caller, page)?));
-    let (mut object, ticket) = call.json_object().await?;
+    let (mut object, idempotency_key) = call.json_object().await?;
     let read =
         body_check::read_change(&mut object, before.as_ref(), &body::ADDRESS_RULES, |body| body::read_address(body));
-    let ChangeBody { edit, errors: refused, warnings } = read;
-    let edit = PageEdit { read_only_errors: refused, ..edit };
+    let ChangeBody { edit, errors: field_errors, warnings } = read;
+    let edit = PageEdit { read_only_errors: field_errors, ..edit };
     let answer = |page: &Page| enveloped_with_warnings("page", &view::document(service, page), &warnings);
-    let changed = service.pages.edit(&call.caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
+    let changed =
+        service.pages.edit(&call.caller, page, &edit, &IdempotentRequest::new(idempotency_key, &answer)).await?;
     Ok(write_reply(StatusCode::OK, changed, answer))
 }
 
@@ -77,11 +79,11 @@ pub(in crate::http) async fn address(context: Arc<HttpContext>, mut call: Routed
 pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
     let answer = |(): &()| Vec::new();
-    let ticket = idempotency_key(&call, || {
+    let idempotency_key = idempotency_key(&call, || {
         context.service.pages.require_admin(&call.caller)?;
         context.service.pages.get(&call.caller, page).map(drop)
     })?;
-    let once = IdempotentRequest::new(ticket, &answer);
+    let once = IdempotentRequest::new(idempotency_key, &answer);
     let deleted = context.service.pages.delete(&call.caller, page, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, answer))
 }

@@ -22,19 +22,19 @@ use crate::http::routed_request::RoutedRequest;
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let overview = context.service.public_pages.overview(&call.caller, call.page_id()?).await?;
     let document = document(&context.service, &overview);
-    let written = to_json(&document);
-    let undated = without_timestamp(&written);
-    Ok(HttpResponse::json_bytes(StatusCode::OK, written).with_etag_source(undated))
+    let bytes = to_json(&document);
+    let undated = without_timestamp(&bytes);
+    Ok(HttpResponse::json_bytes(StatusCode::OK, bytes).with_etag_source(undated))
 }
 
 /// Returns the document without `generatedAt`, the only part that differs between two reads. A string value can't
 /// contain the searched name, since its quotes would be escaped.
-fn without_timestamp(written: &[u8]) -> Vec<u8> {
+fn without_timestamp(bytes: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"\"generatedAt\":";
-    let Some(at) = written.windows(NAME.len()).rposition(|part| part == NAME) else {
-        return written.to_vec();
+    let Some(at) = bytes.windows(NAME.len()).rposition(|part| part == NAME) else {
+        return bytes.to_vec();
     };
-    let (before, after) = written.split_at(at);
+    let (before, after) = bytes.split_at(at);
     let rest = after.iter().skip(NAME.len()).skip_while(|byte| byte.is_ascii_digit());
     before.iter().chain(rest).copied().collect()
 }
@@ -148,7 +148,7 @@ fn document(service: &Services, overview: &PageOverview) -> StatusDocument {
 }
 
 fn monitor(current: &MonitorWithState) -> PublicMonitor {
-    let MonitorWithState { monitor, view, statistics: figure, .. } = current;
+    let MonitorWithState { monitor, view, statistics, .. } = current;
     PublicMonitor {
         id: monitor.id.to_string(),
         name: monitor.name.clone(),
@@ -158,7 +158,7 @@ fn monitor(current: &MonitorWithState) -> PublicMonitor {
         status: view.status.name(),
         since: view.since.map(|since| since.to_string()),
         down_from: view.down_from.map(|regions| regions.iter().map(Region::name).collect()),
-        uptime24h: figure.uptime,
-        latency_ms24h: figure.latency_ms.filter(|_| monitor.check.kind().has_latency()),
+        uptime24h: statistics.uptime,
+        latency_ms24h: statistics.latency_ms.filter(|_| monitor.check.kind().has_latency()),
     }
 }

@@ -14,23 +14,23 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn what_a_client_keeps_of_all_tools_is_short() {
+fn the_tool_list_is_short() {
     let tools = tools();
-    let written = serde_json::to_string(&tools.tool_list(true)).unwrap();
+    let json = serde_json::to_string(&tools.tool_list(true)).unwrap();
     let longest = tools.tool_list(true).into_iter().map(|tool| (tool.to_string().len(), tool["name"].clone()));
     let mut longest: Vec<_> = longest.collect();
     longest.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-    assert!(written.len() <= MOST_BYTES, "{} bytes: {longest:?}", written.len());
-    assert!(!written.contains("\"null\"") && !written.contains("uint32") && !written.contains(".."), "{written}");
+    assert!(json.len() <= MOST_BYTES, "{} bytes: {longest:?}", json.len());
+    assert!(!json.contains("\"null\"") && !json.contains("uint32") && !json.contains(".."), "{json}");
 }
 
 #[test]
 fn annotations_say_what_a_call_does() {
     let tools = tools();
     let hints = |name: &str| {
-        let listed = &tools.find(name).unwrap().definition["annotations"];
+        let annotations = &tools.find(name).unwrap().definition["annotations"];
         ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
-            .map(|hint| u8::from(listed[hint] == true))
+            .map(|hint| u8::from(annotations[hint] == true))
     };
     for (name, expected) in [
         ("list_monitors", [1, 0, 0, 0]),
@@ -74,7 +74,7 @@ fn a_change_clears_fields_by_name() {
 }
 
 #[test]
-fn a_reader_sees_no_tool_that_writes() {
+fn a_read_only_key_sees_no_tool_that_writes() {
     let tools = tools();
     assert!(tools.tool_list(false).iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
     assert!(tools.tool_list(true).len() > tools.tool_list(false).len());
@@ -101,14 +101,14 @@ fn arguments_become_a_path_a_query_and_a_body() {
 }
 
 #[test]
-fn looks_and_test_alerts_wait_for_somebody_else() {
+fn checks_and_test_alerts_are_slow_tools() {
     let tools = tools();
     let waiting: Vec<&str> = tools.tools.keys().map(String::as_str).filter(|name| tools.is_slow(name)).collect();
     assert_eq!(waiting, ["check_domain", "check_monitor", "test_destination"]);
 }
 
 #[test]
-fn old_names_answer_and_are_not_listed() {
+fn old_tool_names_work_and_are_not_listed() {
     let tools = tools();
     assert_eq!(legacy::OLD_TOOLS.map(|(old, _)| tools.writes(old)), [Some(false), Some(true)]);
     assert!(tools.tool_list(true).iter().all(|tool| legacy::OLD_TOOLS.iter().all(|(old, _)| tool["name"] != *old)));
@@ -116,13 +116,13 @@ fn old_names_answer_and_are_not_listed() {
 
 #[test]
 fn wrong_arguments_are_named() {
-    let refused = |name: &str, value| tools().request_for(name, object(value)).unwrap_err();
-    assert_eq!(refused("list_monitors", json!({})), "pageId is required and must be a string");
-    assert_eq!(refused("list_monitors", json!({ "pageId": 5 })), "pageId is required and must be a string");
-    assert_eq!(refused("list_pages", json!({ "x": 1 })), "there is no argument x");
-    assert_eq!(refused("nothing", json!({})), "there is no tool nothing");
+    let rejection = |name: &str, value| tools().request_for(name, object(value)).unwrap_err();
+    assert_eq!(rejection("list_monitors", json!({})), "pageId is required and must be a string");
+    assert_eq!(rejection("list_monitors", json!({ "pageId": 5 })), "pageId is required and must be a string");
+    assert_eq!(rejection("list_pages", json!({ "x": 1 })), "there is no argument x");
+    assert_eq!(rejection("nothing", json!({})), "there is no tool nothing");
     assert_eq!(
-        refused("create_monitor", json!({ "pageId": "p", "url": "a.example", "interval": 5 })),
+        rejection("create_monitor", json!({ "pageId": "p", "url": "a.example", "interval": 5 })),
         "there is no argument interval"
     );
 }

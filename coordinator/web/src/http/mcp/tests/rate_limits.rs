@@ -32,24 +32,24 @@ async fn is_counted(client: &TestClient, path: &str, credentials: &[(&'static st
         client.send("POST", path, &headers, body).await
     };
     let sent = invalid_messages(credentials.is_empty());
-    for turn in 0..120 {
-        let (headers, body, status) = &sent[turn % sent.len()];
-        let refused = send(headers, body).await;
+    for number in 0..120 {
+        let (headers, body, status) = &sent[number % sent.len()];
+        let rejection = send(headers, body).await;
         assert_eq!(
-            (refused.status, refused.headers["ratelimit-remaining"].to_str().unwrap()),
-            (*status, (119 - turn).to_string().as_str()),
-            "{turn}"
+            (rejection.status, rejection.headers["ratelimit-remaining"].to_str().unwrap()),
+            (*status, (119 - number).to_string().as_str()),
+            "{number}"
         );
     }
     for (headers, body, _) in &sent {
-        let refused = send(headers, body).await;
-        assert_eq!((refused.status, &refused.body["error"]["code"]), (429, &json!(429)), "{headers:?}");
-        assert!(refused.headers.contains_key("retry-after"));
+        let rejection = send(headers, body).await;
+        assert_eq!((rejection.status, &rejection.body["error"]["code"]), (429, &json!(429)), "{headers:?}");
+        assert!(rejection.headers.contains_key("retry-after"));
     }
 }
 
 #[tokio::test]
-async fn what_is_no_message_counts_against_the_keys_minute() {
+async fn invalid_messages_count_against_the_keys_limit() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.read_key);
     is_counted(&client, "/api/v1/mcp", &[("authorization", &bearer)]).await;
@@ -57,35 +57,35 @@ async fn what_is_no_message_counts_against_the_keys_minute() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_counts_against_the_pages_minute() {
+async fn invalid_messages_count_against_the_pages_limit() {
     let client = TestClient::new().await;
     is_counted(&client, "/p/shop/mcp", &[]).await;
     assert_eq!(client.get("/api/v1/me").await.status, 200, "it does not count against a key");
 }
 
 #[tokio::test]
-async fn a_batch_that_does_not_fit_the_minute_runs_none_of_its_messages() {
+async fn a_batch_over_the_rate_limit_runs_no_message() {
     let client = TestClient::new().await;
     let page = client.world.shop.id.to_string();
     let make = tool(1, "create_monitor", json!({ "pageId": page, "url": "https://a.example" }));
     for _ in 0..5 {
         let pings = json!(vec![message(1, "ping", json!({})); 20]);
-        assert_eq!(sent(&client, &client.write_key, &[], &pings).await.status, 200);
+        assert_eq!(send_message(&client, &client.write_key, &[], &pings).await.status, 200);
     }
     let ping = message(1, "ping", json!({}));
-    assert_eq!(sent(&client, &client.write_key, &[], &ping).await.status, 200);
-    assert_eq!(sent(&client, &client.write_key, &[], &json!(vec![make; 20])).await.status, 429);
-    let listed = reply_to(&client, &client.read_key, tool(2, "list_monitors", json!({ "pageId": page }))).await;
-    assert_eq!(listed["result"]["structuredContent"]["monitors"], json!([]));
+    assert_eq!(send_message(&client, &client.write_key, &[], &ping).await.status, 200);
+    assert_eq!(send_message(&client, &client.write_key, &[], &json!(vec![make; 20])).await.status, 429);
+    let list = reply_to(&client, &client.read_key, tool(2, "list_monitors", json!({ "pageId": page }))).await;
+    assert_eq!(list["result"]["structuredContent"]["monitors"], json!([]));
 }
 
 #[tokio::test]
-async fn a_get_or_delete_is_answered_with_what_is_allowed() {
+async fn get_and_delete_are_answered_with_the_allowed_methods() {
     let client = TestClient::new().await;
     for method in ["GET", "DELETE", "PUT"] {
         for (path, allowed) in [("/api/v1/mcp", "POST"), ("/p/shop/mcp", "POST, OPTIONS")] {
-            let refused = client.call(&client.read_key, method, path, Value::Null).await;
-            assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
+            let rejection = client.call(&client.read_key, method, path, Value::Null).await;
+            assert_eq!((rejection.status, rejection.headers["allow"].to_str().unwrap()), (405, allowed));
         }
     }
     assert_eq!(client.send("GET", "/api/v1/mcp", &[], "").await.status, 401);

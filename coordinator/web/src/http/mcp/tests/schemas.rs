@@ -27,15 +27,15 @@ fn faults(schema: &Value, value: &Value) -> Vec<String> {
     validator.iter_errors(value).map(|fault| format!("{} {fault}", fault.instance_path())).collect()
 }
 
-async fn listed(client: &TestClient, key: &str) -> Vec<Value> {
+async fn tools_of(client: &TestClient, key: &str) -> Vec<Value> {
     let list = reply_to(client, key, message(1, "tools/list", json!({}))).await;
     list["result"]["tools"].as_array().unwrap().clone()
 }
 
 /// Creates one of everything on a page. Returns the ids of the page, a monitor, a heartbeat and an incident.
-async fn full(client: &TestClient) -> [String; 4] {
+async fn populate(client: &TestClient) -> [String; 4] {
     let page = client.world.shop.id.to_string();
-    let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
+    let id = |created: &Value| created["id"].as_str().unwrap().to_owned();
     let monitor = client
         .create_monitor(json!({
             "name": "Front", "url": "https://a.example", "slowThresholds": { "asia": 900 }, "keyword": "x", "groupName": "Core",
@@ -52,8 +52,8 @@ async fn full(client: &TestClient) -> [String; 4] {
     ] {
         client.create_monitor(other).await;
     }
-    let beat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
-    let ping = beat["heartbeat"]["pingUrl"].as_str().unwrap().split_once("/ping/").unwrap().1.to_owned();
+    let heartbeat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let ping = heartbeat["heartbeat"]["pingUrl"].as_str().unwrap().split_once("/ping/").unwrap().1.to_owned();
     client.send("POST", &format!("/ping/{ping}/fail"), &[("user-agent", "cron")], "no space left").await;
     let at = client.world.service.now();
     let change = StatusChange {
@@ -70,8 +70,8 @@ async fn full(client: &TestClient) -> [String; 4] {
         evidence: Vec::new(),
         flapping: None,
     };
-    let (of, monitor) = (Some(client.world.shop.id), id(&monitor));
-    let event = Event { at, page: of, monitor: monitor.parse().ok(), kind: EventKind::StatusChanged(change) };
+    let (event_page, monitor) = (Some(client.world.shop.id), id(&monitor));
+    let event = Event { at, page: event_page, monitor: monitor.parse().ok(), kind: EventKind::StatusChanged(change) };
     client.world.happened(event).await;
     let affected = json!([{ "id": monitor, "impact": "major" }]);
     let incident = json!({ "title": "Slow", "monitors": affected, "remind": ["1h"], "message": "We look." });
@@ -83,17 +83,17 @@ async fn full(client: &TestClient) -> [String; 4] {
     assert_eq!(client.call(&client.write_key, "POST", &client.shop_path("/incidents"), window).await.status, 201);
     let deploy = json!({ "version": "1.0", "url": "https://a.example/1.0", "monitorIds": [monitor] });
     assert_eq!(client.call(&client.write_key, "POST", &client.shop_path("/deploys"), deploy).await.status, 201);
-    [page, monitor, id(&beat), id(&opened.body["incident"])]
+    [page, monitor, id(&heartbeat), id(&opened.body["incident"])]
 }
 
 #[tokio::test]
-async fn every_tool_takes_and_gives_what_its_schemas_say() {
+async fn every_tool_conforms_to_its_schemas() {
     let client = TestClient::new().await;
-    let [page, monitor, beat, incident] = full(&client).await;
+    let [page, monitor, heartbeat, incident] = populate(&client).await;
     let of_monitor = json!({ "pageId": page, "monitorId": monitor });
-    let with = |base: &Value, more: Value| {
+    let with = |base: &Value, extra: Value| {
         let mut arguments = base.clone();
-        arguments.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        arguments.as_object_mut().unwrap().extend(extra.as_object().cloned().unwrap());
         arguments
     };
     let of_page = json!({ "pageId": page });
@@ -101,17 +101,17 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
     let deploys = reply_to(&client, &client.read_key, tool(1, "list_deploys", of_page.clone())).await;
     let deploy = deploys["result"]["structuredContent"]["deploys"][0]["id"].clone();
     client.world.receive();
-    let made = async |name: &str, more: Value| {
-        let given = reply_to(&client, &client.write_key, tool(1, name, with(&of_page, more))).await;
-        given["result"]["structuredContent"].clone()
+    let created = async |name: &str, extra: Value| {
+        let result = reply_to(&client, &client.write_key, tool(1, name, with(&of_page, extra))).await;
+        result["result"]["structuredContent"].clone()
     };
     let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example.com/x" });
-    let destination = made("create_destination", hook.clone()).await["destination"]["id"].clone();
+    let destination = created("create_destination", hook.clone()).await["destination"]["id"].clone();
     let destination = with(&of_page, json!({ "destinationId": destination }));
     let tested = reply_to(&client, &client.write_key, tool(1, "test_destination", destination.clone())).await;
     let delivery = tested["result"]["structuredContent"]["delivery"]["id"].clone();
     let delivery = with(&of_page, json!({ "deliveryId": delivery }));
-    let subscriber = made("create_subscriber", json!({ "email": "a@example.com" })).await;
+    let subscriber = created("create_subscriber", json!({ "email": "a@example.com" })).await;
     let subscriber = with(&of_page, json!({ "subscriberId": subscriber["subscriber"]["id"] }));
     client.world.name_server.set(Arc::new(NoRecords));
     // Ordered so that nothing is deleted before it is used.
@@ -128,13 +128,13 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
         ("create_page", json!({ "name": "New", "slug": "new-page" })),
         ("list_monitors", of_page.clone()),
         ("create_monitor", with(&of_page, json!({ "url": "https://b.example" }))),
-        ("get_monitor", with(&of_page, json!({ "monitorId": beat }))),
+        ("get_monitor", with(&of_page, json!({ "monitorId": heartbeat }))),
         ("update_monitor", with(&of_monitor, json!({ "clear": ["keyword"], "expectStatus": 204 }))),
         ("check_monitor", of_monitor.clone()),
         ("list_checks", with(&of_monitor, json!({ "limit": 5 }))),
         ("list_events", of_monitor.clone()),
         ("get_uptime", with(&of_monitor, json!({ "from": "2026-11-20", "to": "2026-11-28" }))),
-        ("list_pings", with(&of_page, json!({ "monitorId": beat }))),
+        ("list_pings", with(&of_page, json!({ "monitorId": heartbeat }))),
         ("list_incidents", with(&of_page, json!({ "open": true }))),
         ("create_incident", with(&of_page, json!({ "title": "Down", "monitorIds": [monitor] }))),
         ("get_incident", of_incident.clone()),
@@ -170,16 +170,16 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
             (operation.id.to_lowercase(), schema)
         })
         .collect();
-    let tools = listed(&client, &client.write_key).await;
+    let tools = tools_of(&client, &client.write_key).await;
     let mut names: Vec<&str> = calls.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
     assert_eq!(names, tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>());
     for (name, arguments) in calls {
         let tool_of = tools.iter().find(|tool| tool["name"] == name).unwrap();
         assert_eq!(faults(&tool_of["inputSchema"], &arguments), [""; 0], "{name}");
-        let given = reply_to(&client, &client.write_key, tool(2, name, arguments)).await;
-        assert_eq!(given["result"]["isError"], false, "{name} {given}");
-        let content = &given["result"]["structuredContent"];
+        let result = reply_to(&client, &client.write_key, tool(2, name, arguments)).await;
+        assert_eq!(result["result"]["isError"], false, "{name} {result}");
+        let content = &result["result"]["structuredContent"];
         // Results match the response schemas of the API; tools declare no output schema.
         assert_eq!(tool_of.get("outputSchema"), None, "{name}");
         if let Some(schema) = documents.get(&name.replace('_', "")) {
@@ -189,9 +189,9 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
 }
 
 #[tokio::test]
-async fn every_tool_says_what_it_is() {
+async fn every_tool_has_a_schema_a_description_and_annotations() {
     let client = TestClient::new().await;
-    for tool in listed(&client, &client.write_key).await {
+    for tool in tools_of(&client, &client.write_key).await {
         let name = tool["name"].as_str().unwrap().to_owned();
         assert!(jsonschema::meta::is_valid(&tool["inputSchema"]), "{name}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
@@ -206,31 +206,31 @@ async fn every_tool_says_what_it_is() {
         }
         let overwrites = ["delete_", "update_", "rotate_", "activate_"].iter().any(|verb| name.starts_with(verb));
         assert_eq!(tool["annotations"]["destructiveHint"] == true, overwrites, "{name}");
-        assert!(tool["description"].as_str().is_some_and(|words| words.len() > 20), "{name}");
+        assert!(tool["description"].as_str().is_some_and(|text| text.len() > 20), "{name}");
     }
 }
 
 #[tokio::test]
-async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
+async fn no_tool_shows_secrets_to_readers_or_visitors() {
     let client = TestClient::new().await;
-    let [page, monitor, beat, _] = full(&client).await;
+    let [page, monitor, heartbeat, _] = populate(&client).await;
     let token =
-        reply_to(&client, &client.write_key, tool(1, "get_monitor", json!({ "pageId": page, "monitorId": beat })))
+        reply_to(&client, &client.write_key, tool(1, "get_monitor", json!({ "pageId": page, "monitorId": heartbeat })))
             .await;
     let token = token["result"]["structuredContent"]["monitor"]["heartbeat"]["pingUrl"].as_str().unwrap().to_owned();
     for (key, secrets) in [
         (&client.read_key, &["hush-header", "hush-body", token.as_str(), "no space left"][..]),
         (&client.write_key, &["hush-header", "hush-body"]),
     ] {
-        for tool_of in listed(&client, key).await.iter().filter(|tool| tool["annotations"]["readOnlyHint"] == true) {
+        for tool_of in tools_of(&client, key).await.iter().filter(|tool| tool["annotations"]["readOnlyHint"] == true) {
             let name = tool_of["name"].as_str().unwrap();
-            for id in [&monitor, &beat] {
+            for id in [&monitor, &heartbeat] {
                 let mut arguments = json!({ "pageId": page, "monitorId": id });
-                let known = tool_of["inputSchema"]["properties"].as_object().unwrap();
-                arguments.as_object_mut().unwrap().retain(|name, _| known.contains_key(name));
-                let given = reply_to(&client, key, tool(2, name, arguments)).await.to_string();
+                let parameters = tool_of["inputSchema"]["properties"].as_object().unwrap();
+                arguments.as_object_mut().unwrap().retain(|name, _| parameters.contains_key(name));
+                let result = reply_to(&client, key, tool(2, name, arguments)).await.to_string();
                 for secret in secrets {
-                    assert!(!given.contains(secret), "{name} shows {secret}: {given}");
+                    assert!(!result.contains(secret), "{name} shows {secret}: {result}");
                 }
             }
         }
@@ -239,11 +239,11 @@ async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
     for name in ["get_status", "list_incidents", "list_maintenance", "list_monitors", old, "get_time"] {
         let headers = [("content-type", "application/json")];
         let call = tool(1, name, json!({})).to_string();
-        let given = client.send("POST", "/p/shop/mcp", &headers, &call).await;
-        assert_eq!(given.body["result"]["isError"], false, "{given:?}");
-        let given = given.body.to_string();
+        let result = client.send("POST", "/p/shop/mcp", &headers, &call).await;
+        assert_eq!(result.body["result"]["isError"], false, "{result:?}");
+        let result = result.body.to_string();
         for secret in ["hush-header", "hush-body", token.as_str(), "a.example", "no space left"] {
-            assert!(!given.contains(secret), "{name} shows {secret}: {given}");
+            assert!(!result.contains(secret), "{name} shows {secret}: {result}");
         }
     }
 }
@@ -252,24 +252,24 @@ async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
 async fn a_refusal_names_every_field_and_its_rule() {
     let client = TestClient::new().await;
     let page = client.world.shop.id.to_string();
-    let bad = json!({ "pageId": page, "type": "tcp", "host": "a.example", "port": 0, "name": "" });
-    let refused = reply_to(&client, &client.write_key, tool(1, "create_monitor", bad)).await;
-    assert_eq!(refused["result"]["isError"], true);
-    let words = refused["result"]["content"][0]["text"].as_str().unwrap();
+    let arguments = json!({ "pageId": page, "type": "tcp", "host": "a.example", "port": 0, "name": "" });
+    let rejection = reply_to(&client, &client.write_key, tool(1, "create_monitor", arguments)).await;
+    assert_eq!(rejection["result"]["isError"], true);
+    let message = rejection["result"]["content"][0]["text"].as_str().unwrap();
     assert!(
-        words.starts_with("bad_request: ")
-            && words.contains("port must be a whole number from 1 to 65535")
-            && words.contains("name must"),
-        "{words}"
+        message.starts_with("bad_request: ")
+            && message.contains("port must be a whole number from 1 to 65535")
+            && message.contains("name must"),
+        "{message}"
     );
 }
 
 #[tokio::test]
-async fn a_change_that_would_come_to_nothing_is_not_taken() {
+async fn update_incident_refuses_a_status() {
     let client = TestClient::new().await;
-    let [page, _, _, incident] = full(&client).await;
+    let [page, _, _, incident] = populate(&client).await;
     // An incident is closed by posting an update; update_incident has no status argument.
     let closing = json!({ "pageId": page, "incidentId": incident, "status": "resolved" });
-    let refused = reply_to(&client, &client.write_key, tool(1, "update_incident", closing)).await;
-    assert_eq!(refused["result"]["content"][0]["text"], "there is no argument status");
+    let rejection = reply_to(&client, &client.write_key, tool(1, "update_incident", closing)).await;
+    assert_eq!(rejection["result"]["content"][0]["text"], "there is no argument status");
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::http::tests::TestClient;
 
-fn whole() -> Value {
+fn document() -> Value {
     serde_json::from_slice(&to_bytes("https://status.example")).unwrap()
 }
 
@@ -23,37 +23,37 @@ fn schemas(document: &Value) -> &serde_json::Map<String, Value> {
 /// Returns every operation with its path.
 fn described(document: &Value) -> Vec<(&String, &String, &Value)> {
     let paths = document["paths"].as_object().unwrap();
-    let of = |path| move |(method, operation)| (path, method, operation);
-    paths.iter().flat_map(|(path, methods)| methods.as_object().unwrap().iter().map(of(path))).collect()
+    let with_path = |path| move |(method, operation)| (path, method, operation);
+    paths.iter().flat_map(|(path, methods)| methods.as_object().unwrap().iter().map(with_path(path))).collect()
 }
 
 /// Calls `call` for every object in the document, with its path.
-fn each<'a>(value: &'a Value, way: &str, call: &mut impl FnMut(&str, &'a serde_json::Map<String, Value>)) {
+fn each<'a>(value: &'a Value, pointer: &str, call: &mut impl FnMut(&str, &'a serde_json::Map<String, Value>)) {
     match value {
         Value::Object(object) => {
-            call(way, object);
+            call(pointer, object);
             for (name, value) in object {
                 // Examples contain no schemas.
                 if !matches!(name.as_str(), "example" | "examples") {
-                    each(value, &format!("{way}/{name}"), call);
+                    each(value, &format!("{pointer}/{name}"), call);
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| each(item, &format!("{way}/*"), call)),
+        Value::Array(items) => items.iter().for_each(|item| each(item, &format!("{pointer}/*"), call)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 #[test]
 fn every_schema_has_examples_and_every_example_fits_its_schema() {
-    let document = whole();
-    let mut counted = 0;
+    let document = document();
+    let mut schema_examples = 0;
     for (name, schema) in schemas(&document) {
         let examples = schema["examples"].as_array().unwrap_or_else(|| panic!("{name} has no example"));
         assert!(!examples.is_empty(), "{name}");
         assert!(jsonschema::meta::is_valid(schema), "{name}");
     }
-    each(&document, "", &mut |way, object| {
+    each(&document, "", &mut |pointer, object| {
         let schema = if object.contains_key("schema") { object["schema"].clone() } else { json!(object) };
         let mut examples: Vec<&Value> = object.get("example").into_iter().collect();
         match object.get("examples") {
@@ -62,16 +62,16 @@ fn every_schema_has_examples_and_every_example_fits_its_schema() {
             _ => {}
         }
         for example in examples {
-            counted += 1;
-            assert_eq!(faults(&document, &schema, example), [""; 0], "{way} {example}");
+            schema_examples += 1;
+            assert_eq!(faults(&document, &schema, example), [""; 0], "{pointer} {example}");
         }
     });
-    assert!(counted > 100, "{counted}");
+    assert!(schema_examples > 100, "{schema_examples}");
 }
 
 #[test]
 fn an_example_has_every_property_of_a_response_and_no_other() {
-    let document = whole();
+    let document = document();
     for (name, schema) in schemas(&document) {
         let Some(properties) = schema["properties"].as_object() else { continue };
         let required: BTreeSet<&str> =
@@ -86,34 +86,34 @@ fn an_example_has_every_property_of_a_response_and_no_other() {
 
 #[test]
 fn parameters_and_headers_have_examples_too() {
-    let document = whole();
-    let mut seen = 0;
-    each(&document, "", &mut |way, object| {
+    let document = document();
+    let mut count = 0;
+    each(&document, "", &mut |pointer, object| {
         if object.contains_key("in") && object.contains_key("schema")
-            || way.starts_with("/components/headers/") && object.contains_key("schema")
+            || pointer.starts_with("/components/headers/") && object.contains_key("schema")
         {
-            seen += 1;
-            let example = object.get("example").unwrap_or_else(|| panic!("{way} has no example"));
-            assert!(!example.as_str().is_some_and(str::is_empty), "{way}");
-            assert!(object["description"].as_str().is_some_and(|about| !about.is_empty()), "{way}");
+            count += 1;
+            let example = object.get("example").unwrap_or_else(|| panic!("{pointer} has no example"));
+            assert!(!example.as_str().is_some_and(str::is_empty), "{pointer}");
+            assert!(object["description"].as_str().is_some_and(|about| !about.is_empty()), "{pointer}");
         }
     });
-    assert!(seen > 30, "{seen}");
+    assert!(count > 30, "{count}");
 }
 
 #[test]
-fn words_and_objects_are_named_and_null_is_a_type_of_its_own() {
-    let document = whole();
-    each(&document["components"]["schemas"], "", &mut |way, object| {
-        let Some(words) = object.get("enum").and_then(Value::as_array) else { return };
-        assert!(!words.contains(&Value::Null), "{way}: generators can't handle null in an enum");
-        let is_component = way.matches('/').count() == 1;
-        assert!(is_component || way.ends_with("/propertyNames"), "{way} has no name");
+fn enums_and_objects_are_named_and_null_is_a_separate_type() {
+    let document = document();
+    each(&document["components"]["schemas"], "", &mut |pointer, object| {
+        let Some(values) = object.get("enum").and_then(Value::as_array) else { return };
+        assert!(!values.contains(&Value::Null), "{pointer}: generators can't handle null in an enum");
+        let is_component = pointer.matches('/').count() == 1;
+        assert!(is_component || pointer.ends_with("/propertyNames"), "{pointer} has no name");
     });
-    each(&document["components"]["schemas"], "", &mut |way, object| {
+    each(&document["components"]["schemas"], "", &mut |pointer, object| {
         let inner = object.get("type").and_then(Value::as_str) == Some("object") && object.contains_key("properties");
-        assert!(!inner || way.matches('/').count() == 1, "{way} has no name");
-        assert_ne!(object.get("additionalProperties"), Some(&json!(false)), "{way}");
+        assert!(!inner || pointer.matches('/').count() == 1, "{pointer} has no name");
+        assert_ne!(object.get("additionalProperties"), Some(&json!(false)), "{pointer}");
     });
     for (path, method, operation) in described(&document) {
         for (status, response) in operation["responses"].as_object().unwrap() {
@@ -125,13 +125,13 @@ fn words_and_objects_are_named_and_null_is_a_type_of_its_own() {
 }
 
 #[test]
-fn answers_require_what_they_show_and_nothing_has_a_default() {
-    let document = whole();
+fn responses_require_their_properties_and_nothing_has_a_default() {
+    let document = document();
     let operations = operations();
     let bodies: BTreeSet<&str> = operations.iter().filter_map(|one| Some(one.body.as_ref()?.name)).collect();
-    let sent = |name: &str| bodies.contains(name) || name == "AffectedMonitorInput";
+    let is_sent = |name: &str| bodies.contains(name) || name == "AffectedMonitorInput";
     for (name, schema) in schemas(&document) {
-        let Some(properties) = schema["properties"].as_object().filter(|_| !sent(name)) else { continue };
+        let Some(properties) = schema["properties"].as_object().filter(|_| !is_sent(name)) else { continue };
         let required: BTreeSet<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for (field, property) in properties {
@@ -144,18 +144,18 @@ fn answers_require_what_they_show_and_nothing_has_a_default() {
         }
     }
     // TypeScript generators treat a field with a default as required.
-    each(&document, "", &mut |way, object| {
-        assert!(!object.contains_key("default"), "{way} has a default");
+    each(&document, "", &mut |pointer, object| {
+        assert!(!object.contains_key("default"), "{pointer} has a default");
     });
-    let about = |body: &str, field: &str| schemas(&document)[body]["properties"][field]["description"].clone();
-    assert!(about("MonitorCreate", "method").as_str().unwrap().ends_with(" Default: GET."));
-    assert!(about("MonitorUpdate", "method").as_str().unwrap().ends_with(" Null sets GET."));
-    assert!(!about("MonitorUpdate", "type").as_str().unwrap().contains("http."));
+    let description = |body: &str, field: &str| schemas(&document)[body]["properties"][field]["description"].clone();
+    assert!(description("MonitorCreate", "method").as_str().unwrap().ends_with(" Default: GET."));
+    assert!(description("MonitorUpdate", "method").as_str().unwrap().ends_with(" Null sets GET."));
+    assert!(!description("MonitorUpdate", "type").as_str().unwrap().contains("http."));
 }
 
 #[test]
 fn every_operation_lists_its_errors_and_has_one_known_tag() {
-    let document = whole();
+    let document = document();
     let tags: Vec<&Value> = document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
     for (path, method, operation) in described(&document) {
         let refusals = operation["responses"].as_object().unwrap();
@@ -177,23 +177,23 @@ fn every_operation_lists_its_errors_and_has_one_known_tag() {
         assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{id}");
         assert!(!path.ends_with('/'), "{path}");
     }
-    let wait = &document["components"]["responses"]["RateLimited"]["headers"]["Retry-After"];
-    assert_eq!(wait["$ref"], "#/components/headers/Retry-After");
+    let retry_after = &document["components"]["responses"]["RateLimited"]["headers"]["Retry-After"];
+    assert_eq!(retry_after["$ref"], "#/components/headers/Retry-After");
     assert_eq!(document["security"], json!([{ "bearerAuth": [] }]));
 }
 
 #[test]
-fn a_webhook_is_described_with_signatures_that_hold() {
-    let document = whole();
+fn a_webhook_is_described_with_valid_signatures() {
+    let document = document();
     let webhook = &document["webhooks"]["alert"]["post"];
     let value = |name: &str| {
         let parameters = webhook["parameters"].as_array().unwrap();
-        let found = parameters.iter().find(|parameter| parameter["name"] == name);
-        found.unwrap_or_else(|| panic!("{name}"))["example"].as_str().unwrap().to_owned()
+        let described = parameters.iter().find(|parameter| parameter["name"] == name);
+        described.unwrap_or_else(|| panic!("{name}"))["example"].as_str().unwrap().to_owned()
     };
     // Computed with Python's hmac and hashlib from the body in the description.
-    let words = webhook["description"].as_str().unwrap();
-    let body = words.split("```").nth(1).unwrap().trim();
+    let description = webhook["description"].as_str().unwrap();
+    let body = description.split("```").nth(1).unwrap().trim();
     assert_eq!(serde_json::from_str::<Value>(body).unwrap(), schemas(&document)["Alert"]["examples"][0]);
     assert_eq!(value("X-Service-Signature"), SIGNATURE, "{body}");
     assert_eq!(value("webhook-signature"), STANDARD, "{} {}", value("webhook-id"), value("webhook-timestamp"));
@@ -204,8 +204,8 @@ fn a_webhook_is_described_with_signatures_that_hold() {
 }
 
 #[test]
-fn what_subscribers_get_is_described_by_examples_of_it() {
-    let document = whole();
+fn subscriber_webhooks_are_described_by_examples() {
+    let document = document();
     for (name, schema, event) in [
         ("subscriberNews", "SubscriberNews", "incident.updated"),
         ("subscriberChallenge", "SubscriberChallenge", "subscription.challenge"),
@@ -228,7 +228,7 @@ const SIGNATURE: &str = "sha256=3b47ce99ab5a6cddfd1aaf84f3649c77cce086278e64ad26
 const STANDARD: &str = "v1,K4KQi3XgCIdk8o0I04k2e4JwQbgKfNH28e1MR21gzmk=";
 
 #[tokio::test]
-async fn examples_of_bodies_are_taken() {
+async fn examples_of_bodies_are_accepted() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let id = monitor["id"].as_str().unwrap();
@@ -238,8 +238,8 @@ async fn examples_of_bodies_are_taken() {
     let mail = json!({ "type": "email", "name": "x", "to": "a@example.com" });
     let destination = client.call(&client.write_key, "POST", &client.shop_path("/destinations"), mail).await.body;
     let destination = destination["destination"]["id"].as_str().unwrap();
-    let document = whole();
-    let mut taken = 0;
+    let document = document();
+    let mut accepted = 0;
     for operation in operations() {
         let Some(body) = &operation.body else { continue };
         for example in schemas(&document)[body.name]["examples"].as_array().unwrap() {
@@ -252,10 +252,10 @@ async fn examples_of_bodies_are_taken() {
                 .replace("{destinationId}", destination);
             let path = format!("/api/v1{path}");
             let body = serde_json::from_str(&text).unwrap();
-            let answered = client.call(&client.write_key, operation.method.as_str(), &path, body).await;
-            assert_eq!(answered.status, operation.response.status, "{text} {answered:?}");
-            taken += 1;
+            let response = client.call(&client.write_key, operation.method.as_str(), &path, body).await;
+            assert_eq!(response.status, operation.response.status, "{text} {response:?}");
+            accepted += 1;
         }
     }
-    assert!(taken >= 15, "{taken}");
+    assert!(accepted >= 15, "{accepted}");
 }

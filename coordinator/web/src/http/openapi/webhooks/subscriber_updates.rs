@@ -69,13 +69,13 @@ struct SubscriberChallengeBody {
 pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
     let (update_schema, challenge_schema) =
         (generator.subschema_for::<SubscriberUpdate>(), generator.subschema_for::<SubscriberChallengeBody>());
-    let one = |about: &str, id: &str, summary: &str, event: Value, schema: Value, body: Value| {
+    let webhook = |description: &str, id: &str, summary: &str, event: Value, schema: Value, body: Value| {
         let bytes = body.to_string().into_bytes();
         json!({ "post": {
             "operationId": id,
             "tags": ["Webhooks"],
             "summary": summary,
-            "description": format!("{about}\n\nThe headers in the example sign the example body with the secret \
+            "description": format!("{description}\n\nThe headers in the example sign the example body with the secret \
              `{EXAMPLE_SECRET}`."),
             "security": [],
             "parameters": parameters(event, POSTED_AT + STEP, &bytes),
@@ -92,7 +92,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
     [
         (
             "subscriberNews",
-            one(
+            webhook(
                 UPDATE_ABOUT,
                 "receiveNews",
                 "Receive a page's updates",
@@ -103,7 +103,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
         ),
         (
             "subscriberChallenge",
-            one(
+            webhook(
                 CHALLENGE_ABOUT,
                 "receiveChallenge",
                 "Answer a challenge",

@@ -17,7 +17,7 @@ use crate::views::subscription_forms::SubscriptionStep;
 /// `GET /p/{slug}/confirm-alerts?t=`
 pub(in crate::http) async fn show_confirmation(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let link = token_in_query(&call.query);
-    confirmation_response(&context, &call, context.service.destinations.linked(&link), &link)
+    confirmation_response(&context, &call, context.service.destinations.linked_destination(&link), &link)
 }
 
 /// `POST /p/{slug}/confirm-alerts`
@@ -36,7 +36,7 @@ pub(in crate::http) async fn confirm(context: Arc<HttpContext>, mut call: Routed
 /// `GET /p/{slug}/stop-alerts?t=`
 pub(in crate::http) async fn show_stop(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let link = token_in_query(&call.query);
-    let found = context.service.destinations.stoppable(&link);
+    let destination = context.service.destinations.stoppable(&link);
     let step = |LinkedDestination { page, mailbox, is_confirmed }| {
         let step = if is_confirmed {
             SubscriptionStep::StopAlerts { mailbox, link: link.clone() }
@@ -45,7 +45,7 @@ pub(in crate::http) async fn show_stop(context: Arc<HttpContext>, call: RoutedRe
         };
         (page, step)
     };
-    step_response(&context, &call, found.map(step))
+    step_response(&context, &call, destination.map(step))
 }
 
 /// `POST /p/{slug}/stop-alerts?t=`: from the form, or by one click in a mail program (RFC 8058).
@@ -64,7 +64,7 @@ pub(in crate::http) async fn stop(context: Arc<HttpContext>, mut call: RoutedReq
 fn confirmation_response(
     context: &HttpContext,
     call: &RoutedRequest<()>,
-    found: Result<LinkedDestination, ServiceError>,
+    destination: Result<LinkedDestination, ServiceError>,
     link: &str,
 ) -> HandlerResult {
     let link = link.to_owned();
@@ -76,15 +76,15 @@ fn confirmation_response(
         };
         (page, step)
     };
-    step_response(context, call, found.map(step))
+    step_response(context, call, destination.map(step))
 }
 
 fn step_response(
     context: &HttpContext,
     call: &RoutedRequest<()>,
-    found: Result<(Page, SubscriptionStep), ServiceError>,
+    destination: Result<(Page, SubscriptionStep), ServiceError>,
 ) -> HandlerResult {
-    match found {
+    match destination {
         Ok((page, step)) => {
             let root = path_prefix(context, call, &page)?;
             FormContext { page, root }.respond(context, step)

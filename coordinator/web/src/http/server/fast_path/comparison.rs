@@ -35,10 +35,10 @@ use requests::{Conversation, PAGES, conversations};
 const CASES: u32 = 1000;
 /// Capacity of a pipe: more than all responses of a conversation.
 const PIPE_BYTES: usize = 4 << 20;
-/// Time after which a side has answered all that it will; the clock is paused.
+/// Time within which a side has sent all its responses; the clock is paused.
 const QUIET: Duration = Duration::from_millis(1);
-/// Moments at which a connection is looked at after the last piece: shortly before and after the header timeout, and
-/// after twice its time.
+/// Waits after the last chunk, in milliseconds; the connection is read after each. They end shortly before and after
+/// the header timeout, and after twice its time.
 const SILENCE: [u64; 3] = [9_000, 3_000, 12_000];
 /// Bytes of a date with its line ending.
 const DATE_BYTES: usize = 31;
@@ -97,23 +97,23 @@ impl Comparison {
 
     /// Returns a context with the same rendered pages whose index is empty, so that requests take the regular path.
     fn regular_context(&self) -> Arc<HttpContext> {
-        let known = &self.client.context;
-        let mut context = HttpContext::new(known.service.clone(), 120);
-        context.page_cache = known.page_cache.clone();
-        context.response_index = ResponseIndex::new(known.service.clone(), known.page_cache.clone());
+        let http_context = &self.client.context;
+        let mut context = HttpContext::new(http_context.service.clone(), 120);
+        context.page_cache = http_context.page_cache.clone();
+        context.response_index = ResponseIndex::new(http_context.service.clone(), http_context.page_cache.clone());
         Arc::new(context)
     }
 
     /// Serves a connection in memory and returns the client's end of it, and whether hyper has got it.
-    fn connect(&self, by: ServedBy) -> (DuplexStream, Arc<AtomicBool>) {
-        let context = match by {
+    fn connect(&self, path: ServedBy) -> (DuplexStream, Arc<AtomicBool>) {
+        let context = match path {
             ServedBy::FastPath => Arc::clone(&self.client.context),
             ServedBy::Hyper => self.regular_context(),
         };
         let limits = ServerLimits::default();
-        let (near, far) = duplex(PIPE_BYTES);
+        let (client_end, server_end) = duplex(PIPE_BYTES);
         let activity = IdleConnections::new(Duration::ZERO).register();
-        let mut io = WriteTimeoutStream::new(far, limits.write_timeout, activity.clone());
+        let mut io = WriteTimeoutStream::new(server_end, limits.write_timeout, activity.clone());
         let client = Arc::new(HttpConnection {
             service: TowerToHyperService::new(warp::service(filter(Arc::clone(&context)))),
             context,
@@ -125,36 +125,36 @@ impl Comparison {
         let is_hypers = Arc::new(AtomicBool::new(false));
         let marker = Arc::clone(&is_hypers);
         tokio::spawn(async move {
-            if by == ServedBy::Hyper || super::serve(&mut io, limits, &client).await {
+            if path == ServedBy::Hyper || super::serve(&mut io, limits, &client).await {
                 marker.store(true, Ordering::Relaxed);
                 http1::serve_with_hyper(io, limits, client, watcher).await;
             }
         });
-        (near, is_hypers)
+        (client_end, is_hypers)
     }
 
     /// Sends the pieces and returns all steps, of which the last ones are silence, and whether the first was answered
     /// without hyper.
-    async fn steps(&self, by: ServedBy, conversation: &Conversation) -> (Vec<Step>, bool) {
-        let (mut stream, is_hypers) = self.connect(by);
+    async fn steps(&self, path: ServedBy, conversation: &Conversation) -> (Vec<Step>, bool) {
+        let (mut stream, is_hypers) = self.connect(path);
         let mut steps = Vec::new();
         let mut is_served = false;
-        for piece in conversation.pieces() {
+        for chunk in conversation.chunks() {
             // Fails if the server has ended the connection.
-            let _ = stream.write_all(piece).await;
+            let _ = stream.write_all(chunk).await;
             sleep(QUIET).await;
-            let step = arrived(&mut stream);
+            let step = read_step(&mut stream);
             is_served |= steps.is_empty() && !step.0.is_empty() && !is_hypers.load(Ordering::Relaxed);
             steps.push(step);
         }
         if conversation.ends {
             let _ = stream.shutdown().await;
             sleep(QUIET).await;
-            steps.push(arrived(&mut stream));
+            steps.push(read_step(&mut stream));
         }
         for silence in SILENCE {
             sleep(Duration::from_millis(silence)).await;
-            steps.push(arrived(&mut stream));
+            steps.push(read_step(&mut stream));
         }
         (steps, is_served)
     }
@@ -166,7 +166,7 @@ impl Comparison {
             (fast, self.steps(ServedBy::Hyper, conversation).await)
         });
         match difference(&fast, &regular) {
-            Some(words) => Err(TestCaseError::fail(words)),
+            Some(message) => Err(TestCaseError::fail(message)),
             None => Ok(is_served),
         }
     }
@@ -174,8 +174,8 @@ impl Comparison {
 
 /// Returns true if the fast path has a response to the first request of these bytes.
 fn is_on_fast_path(client: &TestClient, bytes: &[u8]) -> bool {
-    let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(question);
-    matches!(look_up(bytes, look), Some((FastPathLookup::Ready(_), ..)))
+    let respond = |request: &SimpleRequest<'_>| client.context.response_index.respond_raw(request);
+    matches!(look_up(bytes, respond), Some((FastPathLookup::Ready(_), ..)))
 }
 
 /// Describes the first difference of the fast path's steps from hyper's.
@@ -194,8 +194,8 @@ fn difference(fast: &[Step], regular: &[Step]) -> Option<String> {
     ))
 }
 
-/// Takes what has arrived; of dates only the name of their header is left.
-fn arrived(stream: &mut DuplexStream) -> Step {
+/// Reads the bytes received so far, without the values of date headers.
+fn read_step(stream: &mut DuplexStream) -> Step {
     let mut bytes = Vec::new();
     let has_ended = loop {
         match stream.read_buf(&mut bytes).now_or_never() {
@@ -222,29 +222,33 @@ fn compare_generated(is_tls: bool) {
     let comparison = Comparison::new(is_tls);
     let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let served = std::cell::Cell::new(0);
+    let responses = std::cell::Cell::new(0);
     let ran = runner.run(&conversations(&comparison.tags), |conversation| {
-        served.set(served.get() + u32::from(comparison.compare(&conversation)?));
+        responses.set(responses.get() + u32::from(comparison.compare(&conversation)?));
         Ok(())
     });
     if let Err(error) = ran {
         panic!("{error}");
     }
-    assert!(served.get() >= CASES / 10, "the fast path alone answered only {} of {CASES} first pieces", served.get());
+    assert!(
+        responses.get() >= CASES / 10,
+        "the fast path alone answered only {} of {CASES} first pieces",
+        responses.get()
+    );
 }
 
 #[test]
-fn every_answer_is_that_of_hyper() {
+fn every_response_equals_that_of_hyper() {
     compare_generated(false);
 }
 
 #[test]
-fn every_answer_over_tls_is_that_of_hyper() {
+fn every_response_over_tls_equals_that_of_hyper() {
     compare_generated(true);
 }
 
 #[test]
-fn requests_cut_at_any_byte_are_answered_as_by_hyper() {
+fn requests_split_at_any_byte_are_answered_as_by_hyper() {
     let comparison = Comparison::new(false);
     let page = "GET /p/shop HTTP/1.1\r\nHost: status.example\r\nAccept-Encoding: gzip\r\n\r\n";
     let last = "GET / HTTP/1.1\nhost: shop.pages.example\nAccept-Encoding: br\nConnection: close\n\n";

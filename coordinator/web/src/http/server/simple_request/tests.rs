@@ -3,26 +3,26 @@
 use super::*;
 
 /// Looks up a request in a cache that has every document: path, host, length, and whether the connection closes.
-fn seen(head: &str) -> Option<(String, String, usize, bool)> {
-    let mut found = None;
-    let look = |question: &SimpleRequest<'_>| {
-        found = Some((question.path.to_owned(), question.header_values("host").collect::<String>()));
+fn parse(head: &str) -> Option<(String, String, usize, bool)> {
+    let mut parsed = None;
+    let respond = |request: &SimpleRequest<'_>| {
+        parsed = Some((request.path.to_owned(), request.header_values("host").collect::<String>()));
         Some(())
     };
-    let (_, length, closes) = look_up(head.as_bytes(), look)?;
-    found.map(|(path, host)| (path, host, length, closes))
+    let (_, length, closes) = look_up(head.as_bytes(), respond)?;
+    parsed.map(|(path, host)| (path, host, length, closes))
 }
 
 #[test]
 fn a_plain_request_is_accepted() {
     let head = "GET /p/shop?range=7d HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n";
     let expected = ("/p/shop?range=7d".to_owned(), "a.example".to_owned(), head.len(), false);
-    assert_eq!(seen(head), Some(expected.clone()));
+    assert_eq!(parse(head), Some(expected.clone()));
     // More bytes belong to the next request.
-    assert_eq!(seen(&format!("{head}GET")), Some(expected));
+    assert_eq!(parse(&format!("{head}GET")), Some(expected));
     for (connection, closes) in [("keep-alive", false), ("Keep-Alive", false), ("close", true), ("CLOSE", true)] {
         let head = format!("GET / HTTP/1.1\r\nhost: a\r\nconnection: {connection}\r\n\r\n");
-        assert_eq!(seen(&head).map(|seen| seen.3), Some(closes), "{connection}");
+        assert_eq!(parse(&head).map(|parsed| parsed.3), Some(closes), "{connection}");
     }
 }
 
@@ -52,7 +52,7 @@ fn requests_beyond_the_simple_ones_are_left_to_hyper() {
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         &format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n"),
     ] {
-        assert_eq!(seen(head), None, "{head:?}");
+        assert_eq!(parse(head), None, "{head:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::http::openapi::standalone_schema;
 
 /// Returns an unknown id with the prefix of the given one.
-fn nobodys(id: &str) -> String {
+fn unknown_id(id: &str) -> String {
     let (prefix, rest) = id.split_once('_').unwrap_or_default();
     format!("{prefix}_{}a", "0".repeat(rest.len() - 1))
 }
@@ -18,56 +18,57 @@ async fn every_operation_refuses_each_credential_that_is_not_enough() {
         let path = format!("/api/v1{path}");
         let read = operation.writes().then_some((client.read_key.as_str(), 403, "read_only"));
         let is_on_page = operation.path_parameters().next().is_some();
-        let alien = is_on_page.then_some((client.foreign_key.as_str(), 404, "not_found"));
+        let foreign_response = is_on_page.then_some((client.foreign_key.as_str(), 404, "not_found"));
         let bound = match operation.id {
             "createPage" | "deletePage" => Some((client.page_key.as_str(), 403, "one_page")),
             _ => is_on_page.then_some((client.page_key.as_str(), 404, "not_found")),
         };
-        let bad = ["plx_wrong", "", client.revoked_key.as_str()].map(|key| Some((key, 401, "unauthenticated")));
-        for (key, status, code) in bad.into_iter().chain([read, alien, bound]).flatten() {
+        let invalid_keys =
+            ["plx_wrong", "", client.revoked_key.as_str()].map(|key| Some((key, 401, "unauthenticated")));
+        for (key, status, code) in invalid_keys.into_iter().chain([read, foreign_response, bound]).flatten() {
             // The invalid body must not be reported before the credential.
-            let answered = client.call(key, method, &path, json!({ "name": 5, "title": 5 })).await;
-            assert!(is_refused(&answered, status, code), "{} {code} {answered:?}", operation.id);
+            let response = client.call(key, method, &path, json!({ "name": 5, "title": 5 })).await;
+            assert!(is_refused(&response, status, code), "{} {code} {response:?}", operation.id);
             for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
-                assert!(answered.headers.contains_key(name), "{} {name}", operation.id);
+                assert!(response.headers.contains_key(name), "{} {name}", operation.id);
             }
         }
         let bare = client.send(method, &path, &[("content-type", "application/json")], "{}").await;
         assert!(is_refused(&bare, 401, "unauthenticated"), "{} {bare:?}", operation.id);
         assert_eq!(bare.headers["www-authenticate"], "Bearer");
-        client.world.clock.set(shop.ahead(10_000));
+        client.world.clock.set(shop.time_from_now(10_000));
     }
 }
 
 #[tokio::test]
 async fn every_operation_finds_only_what_is_on_its_page() {
     let shop = ConformanceFixture::new().await;
-    let elsewhere = shop.things(shop.client.world.blog.id.to_string()).await;
+    let other_page = shop.create_resources(shop.client.world.blog.id.to_string()).await;
     let foreign = shop.client.world.foreign.id.to_string();
-    let mut tried = 0;
+    let mut count = 0;
     for operation in operations() {
         let parts: Vec<_> = operation.path_parameters().collect();
-        for part in &parts {
-            let id = &shop.ids[part];
-            let mut wrong = vec![nobodys(id), "nonsense".to_owned(), format!("{id}0"), "%00".to_owned()];
-            match *part {
-                "pageId" => wrong.push(foreign.clone()),
-                _ => wrong.push(elsewhere[part].clone()),
+        for parameter in &parts {
+            let id = &shop.ids[parameter];
+            let mut invalid = vec![unknown_id(id), "nonsense".to_owned(), format!("{id}0"), "%00".to_owned()];
+            match *parameter {
+                "pageId" => invalid.push(foreign.clone()),
+                _ => invalid.push(other_page[parameter].clone()),
             }
-            if parts.len() > 1 && *part == "pageId" {
-                wrong.push(elsewhere[part].clone());
+            if parts.len() > 1 && *parameter == "pageId" {
+                invalid.push(other_page[parameter].clone());
             }
-            for wrong in wrong {
+            for invalid in invalid {
                 let mut ids = shop.ids.clone();
-                ids.insert(part, wrong);
+                ids.insert(parameter, invalid);
                 let path = ConformanceFixture::path(&operation, &ids);
-                let answered = shop.send(operation.method.as_str(), &path, json!({ "name": 5 })).await;
-                assert!(is_refused(&answered, 404, "not_found"), "{} {path} {answered:?}", operation.id);
-                tried += 1;
+                let response = shop.send(operation.method.as_str(), &path, json!({ "name": 5 })).await;
+                assert!(is_refused(&response, 404, "not_found"), "{} {path} {response:?}", operation.id);
+                count += 1;
             }
         }
     }
-    assert!(tried > 150, "{tried}");
+    assert!(count > 150, "{count}");
 }
 
 #[tokio::test]
@@ -76,7 +77,7 @@ async fn every_list_of_a_new_page_is_an_empty_list() {
     let page = shop.send("POST", "/pages", json!({ "name": "New", "slug": "new" })).await;
     let page = text_of(&page.body["page"]["id"]);
     let mut ids = Ids::from([("pageId", page.clone())]);
-    let mut seen = 0;
+    let mut count = 0;
     // Operations on monitors come last, since a monitor is created for them.
     let mut all = operations();
     all.sort_by_key(|operation| operation.path_parameters().count());
@@ -89,20 +90,21 @@ async fn every_list_of_a_new_page_is_an_empty_list() {
         let schema = standalone_schema(document);
         let lists = schema["properties"].as_object().unwrap().iter();
         let lists: Vec<_> = lists.filter(|(_, it)| it["type"] == "array").map(|(name, _)| name).collect();
-        if lists.is_empty() || operation.path_parameters().any(|part| !matches!(part, "pageId" | "monitorId")) {
+        if lists.is_empty() || operation.path_parameters().any(|parameter| !matches!(parameter, "pageId" | "monitorId"))
+        {
             continue;
         }
-        if operation.path_parameters().any(|part| part == "monitorId") && !ids.contains_key("monitorId") {
-            let beat = json!({ "type": "heartbeat", "name": "x", "periodMinutes": 5 });
-            let made = shop.send("POST", &format!("/pages/{page}/monitors"), beat).await;
-            ids.insert("monitorId", text_of(&made.body["monitor"]["id"]));
+        if operation.path_parameters().any(|parameter| parameter == "monitorId") && !ids.contains_key("monitorId") {
+            let heartbeat = json!({ "type": "heartbeat", "name": "x", "periodMinutes": 5 });
+            let created = shop.send("POST", &format!("/pages/{page}/monitors"), heartbeat).await;
+            ids.insert("monitorId", text_of(&created.body["monitor"]["id"]));
         }
-        let answered = shop.send("GET", &ConformanceFixture::path(&operation, &ids), Value::Null).await;
-        assert_eq!(answered.status, 200, "{}", operation.id);
+        let response = shop.send("GET", &ConformanceFixture::path(&operation, &ids), Value::Null).await;
+        assert_eq!(response.status, 200, "{}", operation.id);
         for list in lists.into_iter().filter(|list| *list != "warnings") {
-            assert_eq!(answered.body[list], json!([]), "{} {list}", operation.id);
-            seen += 1;
+            assert_eq!(response.body[list], json!([]), "{} {list}", operation.id);
+            count += 1;
         }
     }
-    assert!(seen >= 9, "{seen}");
+    assert!(count >= 9, "{count}");
 }

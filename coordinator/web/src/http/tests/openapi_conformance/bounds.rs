@@ -17,8 +17,8 @@ fn fields() -> Vec<(ApiOperation, String, Value)> {
 
 impl ConformanceFixture {
     /// Sends a request with the value for the field.
-    async fn tried(&self, operation: &ApiOperation, field: &str, value: &Value) -> TestResponse {
-        let (ids, mut body) = self.bench(operation, field).await;
+    async fn try_value(&self, operation: &ApiOperation, field: &str, value: &Value) -> TestResponse {
+        let (ids, mut body) = self.valid_request(operation, field).await;
         let mut ids = ids;
         if operation.id == "createDestination" && field == "type" {
             body = value.as_str().map_or(body, destination_of);
@@ -30,16 +30,16 @@ impl ConformanceFixture {
             });
         }
         if operation.id == "createIncident" && field == "kind" {
-            body["startsAt"] = json!(self.ahead(DAY).to_string());
-            body["endsAt"] = json!(self.ahead(DAY + HOUR).to_string());
+            body["startsAt"] = json!(self.time_from_now(DAY).to_string());
+            body["endsAt"] = json!(self.time_from_now(DAY + HOUR).to_string());
         }
         if operation.id == "postUpdate" && field == "status" && value == "completed" {
-            ids.insert("incidentId", self.made("incident", self.incident("startsAt")).await);
+            ids.insert("incidentId", self.create("incident", self.incident("startsAt")).await);
         }
         body[field] = value.clone();
-        let answered = self.send(operation.method.as_str(), &Self::path(operation, &ids), body).await;
-        self.clear(operation, &ids, &answered).await;
-        answered
+        let response = self.send(operation.method.as_str(), &Self::path(operation, &ids), body).await;
+        self.clear(operation, &ids, &response).await;
+        response
     }
 }
 
@@ -63,15 +63,15 @@ fn abbreviated(value: &Value) -> String {
 }
 
 #[tokio::test]
-async fn what_the_description_allows_is_taken() {
+async fn values_that_the_description_allows_are_accepted() {
     let shop = ConformanceFixture::new().await;
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
         let rules = Rules(&schema);
-        for value in shop.good(&operation, &field, &rules) {
-            let answered = shop.tried(&operation, &field, &value).await;
-            if answered.status != operation.response.status {
-                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), answered.text));
+        for value in shop.accepted_values(&operation, &field, &rules) {
+            let response = shop.try_value(&operation, &field, &value).await;
+            if response.status != operation.response.status {
+                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), response.text));
             }
         }
     }
@@ -79,17 +79,17 @@ async fn what_the_description_allows_is_taken() {
 }
 
 #[tokio::test]
-async fn what_the_description_forbids_is_refused_by_name() {
+async fn values_that_the_description_forbids_are_refused_by_name() {
     let shop = ConformanceFixture::new().await;
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
         let rules = Rules(&schema);
-        for value in shop.bad(&operation, &field, &rules) {
-            let answered = shop.tried(&operation, &field, &value).await;
-            let fields = answered.body["error"]["fields"].as_array().cloned().unwrap_or_default();
+        for value in shop.rejected_values(&operation, &field, &rules) {
+            let response = shop.try_value(&operation, &field, &value).await;
+            let fields = response.body["error"]["fields"].as_array().cloned().unwrap_or_default();
             let is_named = fields.iter().any(|fault| fault["field"] == field.as_str());
-            if !is_refused(&answered, 400, "bad_request") || !is_named {
-                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), answered.text));
+            if !is_refused(&response, 400, "bad_request") || !is_named {
+                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), response.text));
             }
         }
     }
@@ -97,17 +97,17 @@ async fn what_the_description_forbids_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn null_is_taken_where_the_description_says_so_and_nowhere_else() {
+async fn null_is_accepted_only_where_the_description_says_so() {
     let shop = ConformanceFixture::new().await;
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
-        let answered = shop.tried(&operation, &field, &Value::Null).await;
+        let response = shop.try_value(&operation, &field, &Value::Null).await;
         // Null is valid for these fields only on incidents; maintenance windows require them.
         let is_of_window = matches!(field.as_str(), "startsAt" | "endsAt");
         let is_taken = Rules(&schema).is_nullable() && !is_of_window;
         let expected = if is_taken { operation.response.status } else { 400 };
-        if answered.status != expected {
-            faults.push(format!("{} {field} null: {}", operation.id, answered.text));
+        if response.status != expected {
+            faults.push(format!("{} {field} null: {}", operation.id, response.text));
         }
     }
     assert_eq!(faults, [""; 0], "{}", faults.join("\n"));
@@ -125,32 +125,32 @@ async fn required_fields_are_required_and_no_others() {
             .flat_map(|it| it.as_array().unwrap())
             .filter_map(Value::as_str)
             .collect();
-        let (ids, good) = shop.bench(&operation, "").await;
+        let (ids, accepted) = shop.valid_request(&operation, "").await;
         let path = ConformanceFixture::path(&operation, &ids);
         for field in &required {
-            let mut without = good.clone();
+            let mut without = accepted.clone();
             without.as_object_mut().unwrap().remove(*field);
-            let answered = shop.send(operation.method.as_str(), &path, without).await;
-            assert!(is_refused(&answered, 400, "bad_request"), "{} {field} {answered:?}", operation.id);
+            let response = shop.send(operation.method.as_str(), &path, without).await;
+            assert!(is_refused(&response, 400, "bad_request"), "{} {field} {response:?}", operation.id);
         }
         if operation.method == Method::PATCH {
             assert_eq!(required, [""; 0], "{}", operation.id);
-            let answered = shop.send("PATCH", &path, json!({ "none-such": [5] })).await;
-            assert_eq!(answered.status, 200, "{} {answered:?}", operation.id);
+            let response = shop.send("PATCH", &path, json!({ "none-such": [5] })).await;
+            assert_eq!(response.status, 200, "{} {response:?}", operation.id);
         }
     }
 }
 
 #[tokio::test]
-async fn every_parameter_of_a_query_keeps_what_the_description_says() {
+async fn every_query_parameter_conforms_to_the_description() {
     let shop = ConformanceFixture::new().await;
-    let mut seen = 0;
+    let mut count = 0;
     for operation in operations() {
         let path = ConformanceFixture::path(&operation, &shop.ids);
         for parameter in &operation.query {
             let rules = Rules(&parameter.schema);
             let number = |bound: &str| parameter.schema[bound].as_i64().unwrap_or_default();
-            let (good, bad) = match (rules.kind(), rules.words()) {
+            let (accepted, rejected) = match (rules.kind(), rules.enum_values()) {
                 ("integer", _) => (
                     vec![number("minimum").to_string(), number("maximum").to_string()],
                     vec![(number("minimum") - 1).to_string(), (number("maximum") + 1).to_string()],
@@ -162,21 +162,23 @@ async fn every_parameter_of_a_query_keeps_what_the_description_says() {
                 }
                 _ => (Vec::new(), Vec::new()),
             };
-            for (values, status) in [(good, 200), (bad, 400), (vec![String::new(), "none such".to_owned()], 400)] {
+            for (values, status) in
+                [(accepted, 200), (rejected, 400), (vec![String::new(), "none such".to_owned()], 400)]
+            {
                 for value in values {
                     let query = format!("{path}?{}={}", parameter.name, value.replace(' ', "%20"));
                     // A valid deletion would remove the resource needed for the next values.
                     if operation.writes() && status == 200 {
                         continue;
                     }
-                    let answered = shop.send(operation.method.as_str(), &query, Value::Null).await;
-                    assert_eq!(answered.status, status, "{query} {answered:?}");
-                    let fault = &answered.body["error"]["fields"][0]["field"];
-                    assert!(status == 200 || fault == parameter.name, "{query} {answered:?}");
-                    seen += 1;
+                    let response = shop.send(operation.method.as_str(), &query, Value::Null).await;
+                    assert_eq!(response.status, status, "{query} {response:?}");
+                    let fault = &response.body["error"]["fields"][0]["field"];
+                    assert!(status == 200 || fault == parameter.name, "{query} {response:?}");
+                    count += 1;
                 }
             }
         }
     }
-    assert!(seen > 40, "{seen}");
+    assert!(count > 40, "{count}");
 }

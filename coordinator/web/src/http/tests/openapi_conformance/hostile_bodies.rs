@@ -5,7 +5,7 @@ use super::*;
 /// Bodies that every endpoint must reject, with names.
 fn bodies() -> Vec<(&'static str, Vec<u8>)> {
     let deep = |open: &str, close: &str| (open.repeat(100_000) + &close.repeat(100_000)).into_bytes();
-    let named = |text: &str| format!(r#"{{"name": {text}, "title": {text}, "version": {text}}}"#).into_bytes();
+    let with_text = |text: &str| format!(r#"{{"name": {text}, "title": {text}, "version": {text}}}"#).into_bytes();
     vec![
         ("deep lists", deep("[", "]")),
         ("deep objects", deep("{\"name\":", "}")),
@@ -14,10 +14,10 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
         ("a duplicate name", br#"{"name": "a", "name": "a"}"#.to_vec()),
         ("a duplicate name, once escaped", br#"{"name": "a", "n\u0061me": "a"}"#.to_vec()),
         ("a duplicate nested name", br#"{"headers": {"a": "b", "a": "b"}}"#.to_vec()),
-        ("a lone surrogate", named(r#""\ud800""#)),
-        ("surrogates in the wrong order", named(r#""\udc00\ud800""#)),
+        ("a lone surrogate", with_text(r#""\ud800""#)),
+        ("surrogates in the wrong order", with_text(r#""\udc00\ud800""#)),
         ("a lone surrogate as a name", br#"{"\ud800": 1}"#.to_vec()),
-        ("a raw NUL", named("\"a\0b\"")),
+        ("a raw NUL", with_text("\"a\0b\"")),
         ("a number out of range", br#"{"port": 1e400}"#.to_vec()),
         ("a nested number out of range", br#"{"more": [-1e400]}"#.to_vec()),
         ("invalid UTF-8", b"{\"name\": \"\xff\xfe\"}".to_vec()),
@@ -45,23 +45,23 @@ async fn every_route_with_a_body_refuses_hostile_bodies() {
     let (bodies, mut checked) = (bodies(), 0);
     for operation in operations().into_iter().filter(ApiOperation::writes) {
         checked += 1;
-        for (what, body) in &bodies {
+        for (name, body) in &bodies {
             let before = client.world.service.last_edit();
             let path = format!("/api/v1{}", ConformanceFixture::path(&operation, &shop.ids));
             // Operations that do not read a body would succeed.
             if operation.body.is_none() && operation.method != Method::POST {
                 continue;
             }
-            let answered = client.send_bytes(operation.method.as_str(), &path, &headers, body.clone()).await;
-            client.world.clock.set(shop.ahead(10_000));
+            let response = client.send_bytes(operation.method.as_str(), &path, &headers, body.clone()).await;
+            client.world.clock.set(shop.time_from_now(10_000));
             if operation.body.is_none() {
-                assert!(answered.status < 500, "{} {what} {answered:?}", operation.id);
+                assert!(response.status < 500, "{} {name} {response:?}", operation.id);
                 continue;
             }
-            assert!(is_refused(&answered, 400, "bad_request"), "{} {what} {answered:?}", operation.id);
-            assert!(answered.body["error"]["fields"].is_array(), "{} {what}", operation.id);
-            assert!(answered.bytes.len() < 1000, "{} {what}", operation.id);
-            assert_eq!(client.world.service.last_edit(), before, "{} {what}", operation.id);
+            assert!(is_refused(&response, 400, "bad_request"), "{} {name} {response:?}", operation.id);
+            assert!(response.body["error"]["fields"].is_array(), "{} {name}", operation.id);
+            assert!(response.bytes.len() < 1000, "{} {name}", operation.id);
+            assert_eq!(client.world.service.last_edit(), before, "{} {name}", operation.id);
         }
     }
     assert!(checked > 15, "{checked}");
@@ -78,16 +78,16 @@ async fn both_mcp_endpoints_refuse_hostile_bodies() {
         [&start[..], arguments, b"}}"].concat()
     };
     for path in ["/api/v1/mcp", "/p/shop/mcp"] {
-        for (what, body) in bodies() {
-            for (what, body) in [(what, body.clone()), (what, call(&body))] {
-                let answered = client.send_bytes("POST", path, &headers, body).await;
-                client.world.clock.set(shop.ahead(10_000));
-                let refused = &answered.body;
-                let refused = if refused.is_array() { &refused[0] } else { refused };
-                assert!(answered.status < 500, "{path} {what} {answered:?}");
-                assert_eq!(refused["jsonrpc"], "2.0", "{path} {what} {answered:?}");
-                assert!(refused["error"]["code"].is_i64() || refused["result"]["isError"] == true, "{answered:?}");
-                assert!(answered.bytes.len() < 1000, "{path} {what}");
+        for (name, body) in bodies() {
+            for (name, body) in [(name, body.clone()), (name, call(&body))] {
+                let response = client.send_bytes("POST", path, &headers, body).await;
+                client.world.clock.set(shop.time_from_now(10_000));
+                let rejection = &response.body;
+                let rejection = if rejection.is_array() { &rejection[0] } else { rejection };
+                assert!(response.status < 500, "{path} {name} {response:?}");
+                assert_eq!(rejection["jsonrpc"], "2.0", "{path} {name} {response:?}");
+                assert!(rejection["error"]["code"].is_i64() || rejection["result"]["isError"] == true, "{response:?}");
+                assert!(response.bytes.len() < 1000, "{path} {name}");
             }
         }
     }

@@ -10,17 +10,17 @@ const UNSHOWN: [&str; 3] = ["headers", "body", "timezone"];
 
 impl ConformanceFixture {
     /// Applies a change and returns the resource in the response.
-    async fn changed(&self, operation: &ApiOperation, path: &str, body: Value) -> Value {
-        let answered = self.send("PATCH", path, body).await;
-        assert_eq!(answered.status, 200, "{} {answered:?}", operation.id);
-        answered.body.as_object().unwrap().values().next().unwrap().clone()
+    async fn patch(&self, operation: &ApiOperation, path: &str, body: Value) -> Value {
+        let response = self.send("PATCH", path, body).await;
+        assert_eq!(response.status, 200, "{} {response:?}", operation.id);
+        response.body.as_object().unwrap().values().next().unwrap().clone()
     }
 }
 
 #[tokio::test]
-async fn what_is_left_out_of_a_change_stays_and_null_clears() {
+async fn absent_fields_of_a_change_stay_and_null_clears() {
     let shop = ConformanceFixture::new().await;
-    let mut cleared = 0;
+    let mut count = 0;
     for operation in operations().into_iter().filter(|it| it.method == Method::PATCH) {
         let properties = operation.body.as_ref().unwrap().schema["properties"].as_object().unwrap().clone();
         for (field, schema) in &properties {
@@ -31,26 +31,26 @@ async fn what_is_left_out_of_a_change_stays_and_null_clears() {
             if !rules.is_nullable() || is_of_window {
                 continue;
             }
-            let (ids, _) = shop.bench(&operation, field).await;
+            let (ids, _) = shop.valid_request(&operation, field).await;
             let path = ConformanceFixture::path(&operation, &ids);
-            let bare = shop.changed(&operation, &path, json!({ (field): null })).await;
+            let bare = shop.patch(&operation, &path, json!({ (field): null })).await;
             // The last value is never the default: the longest text, the last choice, or false if true is the default.
-            let values = shop.good(&operation, field, &rules);
-            let mut seen = 0;
+            let values = shop.accepted_values(&operation, field, &rules);
+            let mut changed_fields = 0;
             for value in values.into_iter().filter(|value| *value != json!("")) {
-                let set = shop.changed(&operation, &path, json!({ (field): value })).await;
-                seen += usize::from(set != bare);
-                let stays = shop.changed(&operation, &path, json!({})).await;
-                assert_eq!(stays, set, "{} {field} {value}", operation.id);
-                let gone = shop.changed(&operation, &path, json!({ (field): null })).await;
-                assert_eq!(gone, bare, "{} {field} {value}", operation.id);
+                let set = shop.patch(&operation, &path, json!({ (field): value })).await;
+                changed_fields += usize::from(set != bare);
+                let unchanged = shop.patch(&operation, &path, json!({})).await;
+                assert_eq!(unchanged, set, "{} {field} {value}", operation.id);
+                let response = shop.patch(&operation, &path, json!({ (field): null })).await;
+                assert_eq!(response, bare, "{} {field} {value}", operation.id);
             }
-            assert!(seen > 0 || UNSHOWN.contains(&field.as_str()), "{} {field}: {bare}", operation.id);
+            assert!(changed_fields > 0 || UNSHOWN.contains(&field.as_str()), "{} {field}: {bare}", operation.id);
             shop.clear(&operation, &ids, &shop.send("GET", "/me", Value::Null).await).await;
-            cleared += 1;
+            count += 1;
         }
     }
-    assert!(cleared > 30, "{cleared}");
+    assert!(count > 30, "{count}");
 }
 
 #[tokio::test]
@@ -58,24 +58,24 @@ async fn a_change_of_one_field_leaves_every_other_as_it_was() {
     let shop = ConformanceFixture::new().await;
     for operation in operations().into_iter().filter(|it| it.method == Method::PATCH) {
         let properties = operation.body.as_ref().unwrap().schema["properties"].as_object().unwrap().clone();
-        let mut kept: BTreeMap<String, Value> = BTreeMap::new();
-        let (ids, _) = shop.bench(&operation, "").await;
+        let mut fields: BTreeMap<String, Value> = BTreeMap::new();
+        let (ids, _) = shop.valid_request(&operation, "").await;
         let path = ConformanceFixture::path(&operation, &ids);
         for (field, schema) in &properties {
             // Fields of other types, maintenance windows or repeating entries do not apply to this resource.
             let rules = Rules(schema);
-            let Some(value) = shop.good(&operation, field, &rules).pop() else { continue };
-            let answered = shop.send("PATCH", &path, json!({ (field): value })).await;
-            if answered.status != 200 {
+            let Some(value) = shop.accepted_values(&operation, field, &rules).pop() else { continue };
+            let response = shop.send("PATCH", &path, json!({ (field): value })).await;
+            if response.status != 200 {
                 continue;
             }
-            let document = answered.body.as_object().unwrap().values().next().unwrap().clone();
+            let document = response.body.as_object().unwrap().values().next().unwrap().clone();
             let is_other = |other: &String| other != field && !LINKED.contains(&(field, other));
-            for (other, before) in kept.iter().filter(|(other, _)| is_other(other)) {
+            for (other, before) in fields.iter().filter(|(other, _)| is_other(other)) {
                 assert_eq!(&document[other], before, "{} {field} changed {other}", operation.id);
             }
             for name in properties.keys() {
-                kept.extend(document.get(name).map(|value| (name.clone(), value.clone())));
+                fields.extend(document.get(name).map(|value| (name.clone(), value.clone())));
             }
         }
     }

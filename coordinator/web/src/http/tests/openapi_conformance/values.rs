@@ -18,9 +18,9 @@ impl Rules<'_> {
     }
 
     /// Allowed values; `None` if they are not enumerated.
-    pub(super) fn words(&self) -> Option<Vec<Value>> {
-        let words = self.0["enum"].as_array()?;
-        Some(words.iter().filter(|word| !word.is_null()).cloned().collect())
+    pub(super) fn enum_values(&self) -> Option<Vec<Value>> {
+        let enum_values = self.0["enum"].as_array()?;
+        Some(enum_values.iter().filter(|value| !value.is_null()).cloned().collect())
     }
 
     fn length(&self, bound: &str) -> Option<usize> {
@@ -30,7 +30,7 @@ impl Rules<'_> {
 
 impl ConformanceFixture {
     /// Valid values of a field of an operation.
-    pub(super) fn good(&self, operation: &ApiOperation, field: &str, rules: &Rules<'_>) -> Vec<Value> {
+    pub(super) fn accepted_values(&self, operation: &ApiOperation, field: &str, rules: &Rules<'_>) -> Vec<Value> {
         // These can't be changed, so only the current value is accepted.
         match (operation.id, field) {
             ("updateMonitor", "type") => return vec![json!("http")],
@@ -38,19 +38,23 @@ impl ConformanceFixture {
             ("updateIncident", "repeat") => return vec![json!("weekly")],
             _ => {}
         }
-        if let Some(words) = rules.words() {
-            return words;
+        if let Some(enum_values) = rules.enum_values() {
+            return enum_values;
         }
         match rules.kind() {
             "boolean" => vec![json!(true), json!(false)],
             "integer" | "number" => vec![rules.0["minimum"].clone(), rules.0["maximum"].clone()],
-            "string" if rules.0["format"] == "date-time" => vec![self.moment(field)],
+            "string" if rules.0["format"] == "date-time" => vec![self.time_after(field)],
             "string" => {
-                let Some(most) = rules.length("maxLength") else {
+                let Some(max) = rules.length("maxLength") else {
                     return rules.0["examples"].as_array().cloned().unwrap_or_else(|| vec![json!("UTC")]);
                 };
-                let lengths = [rules.length("minLength").unwrap_or(0), most];
-                lengths.iter().filter_map(|length| self.formed(operation, field, *length)).map(Value::from).collect()
+                let lengths = [rules.length("minLength").unwrap_or(0), max];
+                lengths
+                    .iter()
+                    .filter_map(|length| self.text_of_length(operation, field, *length))
+                    .map(Value::from)
+                    .collect()
             }
             "array" => {
                 let (few, many) = (rules.length("minItems").unwrap_or(0), rules.length("maxItems"));
@@ -61,67 +65,68 @@ impl ConformanceFixture {
                 vec![json!({}), bound("minimum"), bound("maximum")]
             }
             "object" => {
-                let most = rules.length("maxProperties").unwrap();
-                vec![json!({}), json!({ "X-Name": "value" }), headers(most)]
+                let max = rules.length("maxProperties").unwrap();
+                vec![json!({}), json!({ "X-Name": "value" }), headers(max)]
             }
             other => panic!("{field} has the unknown type {other}"),
         }
     }
 
     /// Invalid values of a field of an operation.
-    pub(super) fn bad(&self, operation: &ApiOperation, field: &str, rules: &Rules<'_>) -> Vec<Value> {
-        let mut bad = match rules.kind() {
+    pub(super) fn rejected_values(&self, operation: &ApiOperation, field: &str, rules: &Rules<'_>) -> Vec<Value> {
+        let mut rejected_values = match rules.kind() {
             "boolean" => vec![json!("true"), json!(1), json!([])],
             "integer" | "number" => {
                 let step = if rules.kind() == "integer" { 1.0 } else { 0.001 };
                 let beside = |bound: &str, by: f64| json!(rules.0[bound].as_f64().unwrap() + by);
-                let mut bad = vec![beside("minimum", -step), beside("maximum", step), json!("5"), json!(true)];
-                bad.extend((rules.kind() == "integer").then(|| beside("minimum", 0.5)));
-                bad
+                let mut rejected_values =
+                    vec![beside("minimum", -step), beside("maximum", step), json!("5"), json!(true)];
+                rejected_values.extend((rules.kind() == "integer").then(|| beside("minimum", 0.5)));
+                rejected_values
             }
             "string" => {
-                let mut bad = vec![json!(5), json!(true), json!({}), json!(["x"])];
+                let mut rejected_values = vec![json!(5), json!(true), json!({}), json!(["x"])];
                 if rules.0["format"] == "date-time" {
-                    bad.extend(["", "soon", "2026-11-28", "2026-11-28T12:00:00"].map(Value::from));
-                } else if rules.words().is_some() {
-                    bad.push(json!("none-such"));
-                } else if let Some(most) = rules.length("maxLength") {
-                    bad.extend(self.formed(operation, field, most + 1).map(Value::from));
-                    let short = rules.length("minLength").and_then(|least| least.checked_sub(1));
-                    bad.extend(short.map(|length| json!("a".repeat(length))));
+                    rejected_values.extend(["", "soon", "2026-11-28", "2026-11-28T12:00:00"].map(Value::from));
+                } else if rules.enum_values().is_some() {
+                    rejected_values.push(json!("none-such"));
+                } else if let Some(max) = rules.length("maxLength") {
+                    rejected_values.extend(self.text_of_length(operation, field, max + 1).map(Value::from));
+                    let short = rules.length("minLength").and_then(|min| min.checked_sub(1));
+                    rejected_values.extend(short.map(|length| json!("a".repeat(length))));
                 }
-                bad
+                rejected_values
             }
             "array" => {
-                let mut bad = vec![json!({}), json!("x"), json!([5]), json!([["x"]])];
-                bad.extend(rules.length("maxItems").map(|most| self.list(field, rules, most + 1)));
-                bad.extend(rules.length("minItems").map(|least| self.list(field, rules, least - 1)));
-                bad.extend(rules.0["items"].get("enum").map(|_| json!(["none-such"])));
-                bad
+                let mut rejected_values = vec![json!({}), json!("x"), json!([5]), json!([["x"]])];
+                rejected_values.extend(rules.length("maxItems").map(|max| self.list(field, rules, max + 1)));
+                rejected_values.extend(rules.length("minItems").map(|min| self.list(field, rules, min - 1)));
+                rejected_values.extend(rules.0["items"].get("enum").map(|_| json!(["none-such"])));
+                rejected_values
             }
             "object" => {
-                let mut bad = vec![json!([]), json!("x"), json!({ "asia": true }), json!({ "asia": null })];
-                if let Some(most) = rules.0["additionalProperties"]["maximum"].as_i64() {
-                    let least = rules.0["additionalProperties"]["minimum"].as_i64().unwrap();
-                    bad.extend([least - 1, most + 1].map(|ms| json!({ "asia": ms })));
-                    bad.push(json!({ "none-such": least }));
+                let mut rejected_values = vec![json!([]), json!("x"), json!({ "asia": true }), json!({ "asia": null })];
+                if let Some(max) = rules.0["additionalProperties"]["maximum"].as_i64() {
+                    let min = rules.0["additionalProperties"]["minimum"].as_i64().unwrap();
+                    rejected_values.extend([min - 1, max + 1].map(|ms| json!({ "asia": ms })));
+                    rejected_values.push(json!({ "none-such": min }));
                 }
-                bad.extend(rules.length("maxProperties").map(|most| headers(most + 1)));
-                bad
+                rejected_values.extend(rules.length("maxProperties").map(|max| headers(max + 1)));
+                rejected_values
             }
             other => panic!("{field} has the unknown type {other}"),
         };
-        if let (Some(words), "updateMonitor" | "updateDestination") = (rules.words(), operation.id)
+        if let (Some(enum_values), "updateMonitor" | "updateDestination") = (rules.enum_values(), operation.id)
             && field == "type"
         {
-            let good = self.good(operation, field, rules);
-            bad.extend(words.into_iter().filter(|word| !good.contains(word)));
+            let accepted_values = self.accepted_values(operation, field, rules);
+            rejected_values.extend(enum_values.into_iter().filter(|value| !accepted_values.contains(value)));
         }
-        bad
+        rejected_values
     }
 
     /// Makes an otherwise valid text of a length in characters; `None` if the format does not allow that length.
-    pub(super) fn formed(&self, operation: &ApiOperation, field: &str, length: usize) -> Option<String> {
+    pub(super) fn text_of_length(&self, operation: &ApiOperation, field: &str, length: usize) -> Option<String> {
         let filled = |start: &str| {
             let rest = length.checked_sub(start.len())?;
             Some(format!("{start}{}", "a".repeat(rest)))
@@ -146,20 +151,20 @@ impl ConformanceFixture {
         }
     }
 
-    fn moment(&self, field: &str) -> Value {
+    fn time_after(&self, field: &str) -> Value {
         let ahead = match field {
             "startsAt" => DAY + HOUR,
             "endsAt" => DAY + 3 * HOUR,
             _ => -HOUR,
         };
-        json!(self.ahead(ahead).to_string())
+        json!(self.time_from_now(ahead).to_string())
     }
 
     /// Makes a list of `count` valid entries.
     fn list(&self, field: &str, rules: &Rules<'_>, count: usize) -> Value {
-        let words = rules.0["items"]["enum"].as_array();
-        let one = |number: usize| match (field, words) {
-            (_, Some(words)) => words[number % words.len()].clone(),
+        let enum_values = rules.0["items"]["enum"].as_array();
+        let one = |number: usize| match (field, enum_values) {
+            (_, Some(enum_values)) => enum_values[number % enum_values.len()].clone(),
             ("monitorIds", _) => json!(self.ids["monitorId"]),
             ("monitors", _) => json!({ "id": self.ids["monitorId"], "impact": "major" }),
             ("remind", _) => json!(format!("{}h", number + 1)),

@@ -45,7 +45,7 @@ fn token(mail: &Delivery) -> String {
 async fn a_link_signs_in_the_requesting_browser_once_and_redirects() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
-    let form = client.seen_with("/p/shop/history", None).await;
+    let form = client.get_with_cookie("/p/shop/history", None).await;
     assert!(form.status == 403 && form.text.contains("action=\"/p/shop/sign-in\""), "{form:?}");
     let reply = client.ask("Ann@example.com", None).await;
     assert!(reply.status == 200 && reply.text.contains("Check your inbox"), "{reply:?}");
@@ -57,26 +57,26 @@ async fn a_link_signs_in_the_requesting_browser_once_and_redirects() {
     let body = format!("t={}", token(mail));
     // Link scanners change nothing, and the link does not work in another browser.
     for _ in 0..3 {
-        let seen = client.seen_with(&link, None).await;
-        assert!(seen.status == 403 && seen.text.contains("another browser"), "{seen:?}");
-        let seen = client.post_form("/p/shop/sign-in/link", None, &body).await;
-        assert!(seen.status == 403 && seen.text.contains("another browser"), "{seen:?}");
-        let seen = client.seen_with(&link, Some(&browser)).await;
-        assert!(seen.status == 200 && seen.text.contains("Click once more"), "{seen:?}");
+        let response = client.get_with_cookie(&link, None).await;
+        assert!(response.status == 403 && response.text.contains("another browser"), "{response:?}");
+        let response = client.post_form("/p/shop/sign-in/link", None, &body).await;
+        assert!(response.status == 403 && response.text.contains("another browser"), "{response:?}");
+        let response = client.get_with_cookie(&link, Some(&browser)).await;
+        assert!(response.status == 200 && response.text.contains("Click once more"), "{response:?}");
     }
     let other = cookie(&client.ask("bob@example.com", None).await);
     assert_eq!(client.post_form("/p/shop/sign-in/link", Some(&other), &body).await.status, 403);
     let arrived = client.post_form("/p/shop/sign-in/link", Some(&browser), &body).await;
     assert_eq!((arrived.status, arrived.headers["location"].to_str().unwrap()), (303, "/p/shop/history"));
     let pass = cookie(&arrived);
-    assert_eq!(client.seen_with("/p/shop/history", Some(&pass)).await.status, 200);
-    let again = client.post_form("/p/shop/sign-in/link", Some(&browser), &body).await;
-    assert!(again.status == 403 && again.text.contains("not valid"), "{again:?}");
-    assert!(!again.headers.contains_key("set-cookie"));
+    assert_eq!(client.get_with_cookie("/p/shop/history", Some(&pass)).await.status, 200);
+    let repeated = client.post_form("/p/shop/sign-in/link", Some(&browser), &body).await;
+    assert!(repeated.status == 403 && repeated.text.contains("not valid"), "{repeated:?}");
+    assert!(!repeated.headers.contains_key("set-cookie"));
 }
 
 #[tokio::test]
-async fn a_link_ends_after_a_quarter_of_an_hour_and_with_the_right_to_it() {
+async fn a_link_expires_after_fifteen_minutes_or_with_the_permission() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
     let browser = cookie(&client.ask("ann@example.com", None).await);
@@ -93,9 +93,13 @@ async fn a_link_ends_after_a_quarter_of_an_hour_and_with_the_right_to_it() {
     client.world.put_page(Page { private: true, ..client.world.blog.clone() }).await;
     assert_eq!(client.post_form("/p/journal/sign-in/link", Some(&browser), &second).await.status, 403);
     let pass = cookie(&client.post_form("/p/shop/sign-in/link", Some(&browser), &second).await);
-    assert_eq!(client.seen_with("/p/shop", Some(&pass)).await.status, 200);
+    assert_eq!(client.get_with_cookie("/p/shop", Some(&pass)).await.status, 200);
     client.private("bob@example.com", "").await;
-    assert_eq!(client.seen_with("/p/shop", Some(&pass)).await.status, 403, "a removed person loses access at once");
+    assert_eq!(
+        client.get_with_cookie("/p/shop", Some(&pass)).await.status,
+        403,
+        "a removed person loses access at once"
+    );
 }
 
 #[tokio::test]
@@ -117,17 +121,17 @@ async fn only_allowed_mailboxes_get_mail_and_the_reply_reveals_nothing() {
     for (address, mails) in addresses {
         client.world.clock.set(client.world.service.now() + MINUTE);
         let before = client.links().len();
-        let answered = client.ask(address, Some(&browser)).await;
+        let reply = client.ask(address, Some(&browser)).await;
         assert_eq!(client.links().len() - before, mails, "{address}");
-        replies.push((answered.status, answered.headers, answered.text));
+        replies.push((reply.status, reply.headers, reply.text));
     }
     assert!(replies.iter().all(|one| *one == replies[0]), "{replies:?}");
-    let wrong = client.ask("nobody", Some(&browser)).await;
-    assert!(wrong.status == 400 && wrong.text.contains("Please enter a valid email address"), "{wrong:?}");
+    let response = client.ask("nobody", Some(&browser)).await;
+    assert!(response.status == 400 && response.text.contains("Please enter a valid email address"), "{response:?}");
 }
 
 #[tokio::test]
-async fn nobody_can_have_a_mailbox_written_to_over_and_over() {
+async fn sign_in_mails_to_a_mailbox_are_limited() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
     for n in 0..5 {
@@ -138,8 +142,8 @@ async fn nobody_can_have_a_mailbox_written_to_over_and_over() {
     for _ in 0..4 {
         assert_eq!(client.ask("x@example.com", None).await.status, 200);
     }
-    let refused = client.ask("x@example.com", None).await;
-    assert_eq!((refused.status, refused.headers.contains_key("retry-after")), (429, true));
+    let rejection = client.ask("x@example.com", None).await;
+    assert_eq!((rejection.status, rejection.headers.contains_key("retry-after")), (429, true));
     client.world.clock.set(client.world.service.now() + 60 * MINUTE);
     assert_eq!(client.ask("ann@example.com", None).await.status, 200);
     assert_eq!(client.links().len(), 4);
@@ -147,35 +151,35 @@ async fn nobody_can_have_a_mailbox_written_to_over_and_over() {
     let id = client.links()[0].id.to_string();
     let opened = client.get(&client.shop_path(&format!("/deliveries/{id}"))).await;
     assert!(opened.status == 200 && !opened.text.contains("sign-in/link"), "{opened:?}");
-    let again = client
+    let repeated = client
         .call(&client.write_key, "POST", &client.shop_path(&format!("/deliveries/{id}/redeliver")), json!({}))
         .await;
-    assert_eq!(again.status, 400, "{again:?}");
+    assert_eq!(repeated.status, 400, "{repeated:?}");
 }
 
 #[tokio::test]
-async fn strangers_at_one_place_use_up_nobodys_links() {
+async fn strangers_of_one_network_do_not_use_up_sign_in_links() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
-    let ask = async |place: u128| {
+    let ask = async |network: u128| {
         let (email, address) = ("ann@example.com".to_owned(), "https://status.example/p/shop".to_owned());
-        let asking = SignInRequest {
+        let request = SignInRequest {
             email,
             page_url: address,
             browser: [1; 16],
-            client_ip: Some(place),
+            client_ip: Some(network),
             redirect_to: String::new(),
         };
-        client.world.service.page_access.request_sign_in("shop", &asking).await.unwrap();
+        client.world.service.page_access.request_sign_in("shop", &request).await.unwrap();
         client.links().len()
     };
     let mut sent = Vec::new();
-    for place in [1, 1, 1, 1, 1, 2, 3] {
-        sent.push(ask(place).await);
+    for network in [1, 1, 1, 1, 1, 2, 3] {
+        sent.push(ask(network).await);
     }
     assert_eq!(sent, [1, 2, 3, 3, 3, 4, 5]);
-    for place in 4..30 {
-        ask(place).await;
+    for network in 4..30 {
+        ask(network).await;
     }
     assert_eq!(ask(30).await, 12, "requests from many addresses do not flood a mailbox");
 }
@@ -186,7 +190,7 @@ async fn a_private_page_with_a_password_is_private() {
     let page = client.private("ann@example.com", "").await;
     let hash = parallax_service::page_access::password::hash("one").await.unwrap();
     client.world.put_page(Page { password_hash: Some(hash), ..page }).await;
-    let tried = client.try_password("one").await;
-    assert!(tried.status == 403 && tried.text.contains("type=\"email\""), "{tried:?}");
-    assert!(!tried.headers.contains_key("set-cookie"));
+    let response = client.try_password("one").await;
+    assert!(response.status == 403 && response.text.contains("type=\"email\""), "{response:?}");
+    assert!(!response.headers.contains_key("set-cookie"));
 }

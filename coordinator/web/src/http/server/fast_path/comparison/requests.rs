@@ -37,17 +37,17 @@ impl Conversation {
     }
 
     /// The pieces, in order.
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.cuts.iter().copied());
         let ends = self.cuts.iter().copied().chain([self.bytes.len()]);
-        starts.zip(ends).map(|(start, end)| &self.bytes[start..end]).filter(|piece| !piece.is_empty())
+        starts.zip(ends).map(|(start, end)| &self.bytes[start..end]).filter(|chunk| !chunk.is_empty())
     }
 }
 
 impl fmt::Debug for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pieces: Vec<String> = self.pieces().map(|piece| piece.escape_ascii().to_string()).collect();
-        f.debug_struct("Conversation").field("pieces", &pieces).field("ends", &self.ends).finish()
+        let chunks: Vec<String> = self.chunks().map(|chunk| chunk.escape_ascii().to_string()).collect();
+        f.debug_struct("Conversation").field("pieces", &chunks).field("ends", &self.ends).finish()
     }
 }
 
@@ -122,8 +122,8 @@ fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
 
 /// A header name in several spellings.
 fn header_names(name: &'static str) -> impl Strategy<Value = String> {
-    let title = name.split('-').map(|part| part[..1].to_uppercase() + &part[1..]).collect::<Vec<_>>().join("-");
-    select(vec![name.to_owned(), title.clone(), title, name.to_uppercase()])
+    let title_case = name.split('-').map(|part| part[..1].to_uppercase() + &part[1..]).collect::<Vec<_>>().join("-");
+    select(vec![name.to_owned(), title_case.clone(), title_case, name.to_uppercase()])
 }
 
 /// A header of that name with one of the values.
@@ -138,8 +138,9 @@ fn header(name: &'static str, values: &[&str]) -> BoxedStrategy<Vec<u8>> {
 fn usual_headers(tag: &str) -> BoxedStrategy<Vec<u8>> {
     let weak = format!("W/{}", tag.trim_start_matches("W/"));
     let strong = tag.trim_start_matches("W/").to_owned();
-    let listed = format!("\"other\", {tag}");
-    let tags = [tag, &weak, &strong, &listed, "*", "\"other\"", "W/\"other\", W/\"more\"", "", ",,", " * ", "\"x\", *"];
+    let entity_tags = format!("\"other\", {tag}");
+    let tags =
+        [tag, &weak, &strong, &entity_tags, "*", "\"other\"", "W/\"other\", W/\"more\"", "", ",,", " * ", "\"x\", *"];
     prop_oneof![
         4 => header("accept-encoding", &[
             "gzip", "br", "gzip, deflate, br, zstd", "GZIP", "br;q=0, gzip", "gzip, br;q=0.5", "br ; q=1", "gzip;q=0",
@@ -167,7 +168,7 @@ fn usual_headers(tag: &str) -> BoxedStrategy<Vec<u8>> {
 
 /// Headers that change how a request is read, or that no browser sends.
 fn unusual_headers() -> BoxedStrategy<Vec<u8>> {
-    let long = (10..20_000_usize).prop_map(|length| format!("X-Long: {}\r\n", "y".repeat(length)).into_bytes());
+    let too_long = (10..20_000_usize).prop_map(|length| format!("X-Long: {}\r\n", "y".repeat(length)).into_bytes());
     let many = (20..80_usize).prop_map(|count| "x-many: y\r\n".repeat(count).into_bytes());
     let raw: Vec<&[u8]> = vec![
         b"X-Folded: a\r\n b\r\n",
@@ -198,7 +199,7 @@ fn unusual_headers() -> BoxedStrategy<Vec<u8>> {
         1 => header("x-http-method-override", &["HEAD"]),
         1 => header("trailer", &["x"]),
         1 => header("host", &["status.example", "a", ""]),
-        1 => long,
+        1 => too_long,
         1 => many,
         2 => select(raw).prop_map(<[u8]>::to_vec),
     ]
@@ -245,8 +246,8 @@ fn request_lines(path: &'static str, host: &'static str) -> BoxedStrategy<Vec<u8
 /// Host headers for a page on that host.
 fn hosts(host: &'static str) -> BoxedStrategy<Vec<u8>> {
     let upper = host.to_uppercase();
-    let own = [host, host, host, host, host, host].map(str::to_owned).to_vec();
-    let odd = [
+    let own_host = [host, host, host, host, host, host].map(str::to_owned).to_vec();
+    let unusual = [
         upper,
         format!("{host}:443"),
         format!("{host}:"),
@@ -258,7 +259,7 @@ fn hosts(host: &'static str) -> BoxedStrategy<Vec<u8>> {
         String::new(),
         format!("{host}, {host}"),
     ];
-    let values: Vec<String> = own.into_iter().chain(odd).collect();
+    let values: Vec<String> = own_host.into_iter().chain(unusual).collect();
     let values: Vec<&str> = values.iter().map(String::as_str).collect();
     prop_oneof![
         16 => header("host", &[host]),
@@ -282,9 +283,10 @@ fn requests(tags: &BTreeMap<(&'static str, &'static str), String>) -> BoxedStrat
             .prop_map(|(line, headers, body)| [line, headers.concat(), b"\r\n".to_vec(), body.to_vec()].concat())
     };
     let of_pages = PAGES.map(|page| of_page(page).boxed());
-    let odd: Vec<&[u8]> =
+    let unusual_hosts: Vec<&[u8]> =
         vec![b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\r\n", b"\n", b"\x16\x03\x01\x02\0\x01", b"QUIT\r\n"];
-    prop_oneof![20 => proptest::strategy::Union::new(of_pages), 1 => select(odd).prop_map(<[u8]>::to_vec)].boxed()
+    prop_oneof![20 => proptest::strategy::Union::new(of_pages), 1 => select(unusual_hosts).prop_map(<[u8]>::to_vec)]
+        .boxed()
 }
 
 /// Conversations: a few requests, joined, altered, and cut into pieces.
