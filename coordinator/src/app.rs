@@ -39,7 +39,7 @@ use self::pipeline::PipelineInputs;
 use self::recovery_hint::RecoveryHint;
 use self::store::StoredState;
 use crate::config::CoordinatorConfig;
-use crate::drain::Drain;
+use crate::shutdown::ShutdownSequence;
 
 /// Name of the store's folder.
 const STORE: &str = "store";
@@ -62,7 +62,7 @@ pub struct RunningCoordinator {
     pub members: MemberStore,
     /// Counters of the driver.
     pub driver_counters: Arc<EngineCounters>,
-    drain: Drain,
+    shutdown: ShutdownSequence,
 }
 
 impl RunningCoordinator {
@@ -72,7 +72,7 @@ impl RunningCoordinator {
     /// [`AppError::PartEnded`] or [`AppError::TaskFailed`] if a part ended unexpectedly; the other parts are stopped
     /// then too.
     pub async fn wait(self) -> Result<(), AppError> {
-        self.drain.run().await
+        self.shutdown.run().await
     }
 }
 
@@ -218,7 +218,7 @@ async fn start_parts(
         service,
         members: pipeline.members,
         driver_counters: pipeline.counters,
-        drain: Drain {
+        shutdown: ShutdownSequence {
             shutdown,
             stop_listeners: listeners.stop,
             listeners: listeners.tasks,

@@ -11,6 +11,6 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod console;
-mod drain;
+mod shutdown;
 pub mod telemetry;
 pub mod up;

@@ -28,10 +28,10 @@ async fn started(data: &Path) -> (RunningCoordinator, watch::Sender<bool>) {
 async fn a_lost_task_stops_the_coordinator_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let (mut running, _stop) = started(folder.path()).await;
-    let ready = running.drain.ready.subscribe();
-    let store = running.drain.store.clone();
+    let ready = running.shutdown.ready.subscribe();
+    let store = running.shutdown.store.clone();
     assert!(*ready.borrow());
-    running.drain.background_tasks.spawn_once("guest", async { panic!("on purpose") });
+    running.shutdown.background_tasks.spawn_once("guest", async { panic!("on purpose") });
     let ended = timeout(LIMIT, running.wait()).await.unwrap();
     assert!(matches!(ended, Err(AppError::TaskFailed(TaskFailure::Crashed { task: "guest" }))), "{ended:?}");
     assert!(!*ready.borrow());
@@ -44,7 +44,7 @@ async fn a_crashed_task_is_restarted_and_stopped_with_the_others() {
     let (mut running, stop) = started(folder.path()).await;
     let (start_sender, mut starts) = mpsc::unbounded_channel();
     let mut is_first = true;
-    running.drain.background_tasks.spawn_restarting("guest", move || {
+    running.shutdown.background_tasks.spawn_restarting("guest", move || {
         let (was_first, start_sender) = (std::mem::take(&mut is_first), start_sender.clone());
         async move {
             assert!(!was_first, "on purpose");
@@ -53,7 +53,7 @@ async fn a_crashed_task_is_restarted_and_stopped_with_the_others() {
         }
     });
     timeout(LIMIT, starts.recv()).await.unwrap().unwrap();
-    assert!(running.drain.supervisor.crash_counts().contains(&("guest", 1)));
+    assert!(running.shutdown.supervisor.crash_counts().contains(&("guest", 1)));
     stop.send_replace(true);
     timeout(LIMIT, running.wait()).await.unwrap().unwrap();
     assert_eq!(starts.recv().await, None, "it was dropped");

@@ -41,7 +41,7 @@ pub(super) const LAYERED: &[&str] = &["coordinator", "coordinator/notify", "coor
 
 /// Files of the program that may import every module: they assemble the service, stop it in order, or choose the part
 /// that runs.
-pub(super) const UNRESTRICTED: &[&str] = &["app", "cli", "drain", "lib", "main"];
+pub(super) const UNRESTRICTED: &[&str] = &["app", "cli", "lib", "main", "shutdown"];
 
 /// A name of another crate or a path in it, the only places that may use it, and the reason.
 pub(super) struct RestrictedName(pub(super) &'static str, pub(super) &'static [&'static str], pub(super) &'static str);

@@ -28,7 +28,7 @@ const DRIVER_TIMEOUT: Duration = Duration::from_secs(10);
 const DELIVERER_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Everything that runs, with the channels that stop it.
-pub(crate) struct Drain {
+pub(crate) struct ShutdownSequence {
     pub(crate) shutdown: watch::Receiver<bool>,
     pub(crate) stop_listeners: watch::Sender<bool>,
     pub(crate) listeners: Vec<JoinHandle<()>>,
@@ -43,7 +43,7 @@ pub(crate) struct Drain {
     pub(crate) ready: watch::Sender<bool>,
 }
 
-impl Drain {
+impl ShutdownSequence {
     /// Waits for the shutdown signal or for a part that ends unexpectedly, then stops everything.
     pub(crate) async fn run(mut self) -> Result<(), AppError> {
         let died = tokio::select! {
@@ -89,8 +89,8 @@ async fn finish_or_abort(mut task: JoinHandle<()>, limit: Duration) -> bool {
     false
 }
 
-impl fmt::Debug for Drain {
+impl fmt::Debug for ShutdownSequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Drain")
+        f.write_str("ShutdownSequence")
     }
 }
