@@ -51,7 +51,7 @@ pub struct DriverChannels {
     pub probes: mpsc::Sender<ProbeDispatch>,
     /// The schedule that agents are to run.
     pub schedules: watch::Sender<MonitorSchedule>,
-    /// Suspected vantages, for the mesh: it deals shadow rounds to those in quarantine and logs their names.
+    /// Suspected vantages, for the mesh: it gives a tenth of the rounds to those in quarantine, to compare them, and logs their names.
     pub suspects: watch::Sender<Arc<SuspectedVantages>>,
     /// Stops the driver: it commits what it has and returns.
     pub shutdown: watch::Receiver<bool>,

@@ -15,7 +15,7 @@ use parallax_core::time::{MINUTE, SECOND, Timestamp};
 use parallax_core::vantage::{Mesh, Region, RegionSet, VantageNo};
 use parallax_engine::Capabilities;
 
-use super::schedule_diff::PlanInputs;
+use super::schedule_diff::ShareInputs;
 use super::shares::ShareCalculator;
 
 /// Shares remembered, at most. Changes are batched for a quarter of a second, so these cover at least [`LATE_AFTER`];
@@ -78,7 +78,7 @@ impl AssignmentHistory {
     }
 
     /// Records that the agent is about to be sent its share from these inputs, as that revision.
-    pub(super) fn send(&mut self, inputs: &PlanInputs, revision: u64, monotonic: i64) {
+    pub(super) fn send(&mut self, inputs: &ShareInputs, revision: u64, monotonic: i64) {
         let is_same = |entry: &Entry| {
             entry
                 .inputs

@@ -24,7 +24,7 @@ use super::join_attempts::JoinAttempts;
 use super::ledger::Ledger;
 use super::probe_queue::{self, ProbeQueueError, ProbeQueueReceiver, ProbeQueueSender};
 use super::roster::{AgentView, ConnectionInfo, ResultCounts, Roster};
-use super::schedule_diff::{PlanInputs, SentSchedule};
+use super::schedule_diff::{SentSchedule, ShareInputs};
 use super::{MemberRecords, MeshCounters, MeshSettings, Trust};
 
 pub(super) struct Hub {
@@ -318,11 +318,11 @@ impl Hub {
         index
     }
 
-    /// Returns the current inputs of a vantage's plan.
-    pub(super) fn plan_inputs(&self, vantage: VantageNo) -> PlanInputs {
+    /// Returns the current inputs of a vantage's share.
+    pub(super) fn share_inputs(&self, vantage: VantageNo) -> ShareInputs {
         let schedule = self.current_schedule();
         let mesh = Arc::clone(&self.mesh.borrow());
-        PlanInputs { vantage: Some(vantage), schedule, mesh, capabilities: self.capabilities() }
+        ShareInputs { vantage: Some(vantage), schedule, mesh, capabilities: self.capabilities() }
     }
 
     /// Returns the capabilities of the connected vantages; every change is published with the mesh.

@@ -1,6 +1,6 @@
-//! Schedule changes per agent: the difference between its current plan and what it was last sent.
+//! Schedule changes per agent: the difference between its current share and what it was last sent.
 //!
-//! The sent plan is not stored as a list. It follows from the schedule, the mesh and the vantage, so those are
+//! The sent share is not stored as a list. It follows from the schedule, the mesh and the vantage, so those are
 //! stored instead, and an edit costs each session only the work for the edited monitors.
 
 use std::collections::BTreeSet;
@@ -13,10 +13,10 @@ use parallax_engine::{Capabilities, MonitorSchedule};
 
 use super::shares::ShareCalculator;
 
-/// Inputs that determine a vantage's plan.
+/// Inputs that determine a vantage's share.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PlanInputs {
-    /// The vantage; `None` for an empty plan.
+pub(super) struct ShareInputs {
+    /// The vantage; `None` for an empty share.
     pub(super) vantage: Option<VantageNo>,
     /// The schedule.
     pub(super) schedule: MonitorSchedule,
@@ -26,14 +26,14 @@ pub(super) struct PlanInputs {
     pub(super) capabilities: Arc<Capabilities>,
 }
 
-/// The plan last sent to one agent; it outlives the connection.
+/// The share last sent to one agent; it outlives the connection.
 #[derive(Debug)]
 pub(super) struct SentSchedule {
     revision: u64,
-    sent: PlanInputs,
+    sent: ShareInputs,
 }
 
-/// A schedule change to send, after which an agent holds its current plan.
+/// A schedule change to send, after which an agent holds its current share.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ScheduleDifference {
     /// The revision it applies to; `None` for a snapshot, which replaces everything.
@@ -50,7 +50,7 @@ impl SentSchedule {
     /// Starts with nothing sent. Revisions count up from `start`, which must be greater than any revision that an
     /// earlier process sent (its start time in ms serves). Then a revision always names the same content.
     pub(super) fn new(start: u64) -> Self {
-        Self { revision: start, sent: PlanInputs::default() }
+        Self { revision: start, sent: ShareInputs::default() }
     }
 
     /// Returns the revision last sent.
@@ -58,8 +58,8 @@ impl SentSchedule {
         self.revision
     }
 
-    /// Returns the change for an agent that holds the sent plan, and records it as sent; `None` if nothing changed.
-    pub(super) fn update(&mut self, next: PlanInputs) -> Option<ScheduleDifference> {
+    /// Returns the change for an agent that holds the sent share, and records it as sent; `None` if nothing changed.
+    pub(super) fn update(&mut self, next: ShareInputs) -> Option<ScheduleDifference> {
         let (mut old, mut new) = (self.sent.share_calculator(), next.share_calculator());
         let (mut put, mut drop) = (Vec::new(), Vec::new());
         for slot in self.sent.possibly_changed_slots(&next) {
@@ -88,8 +88,8 @@ impl SentSchedule {
         Some(ScheduleDifference { base, revision: self.revision, put, drop })
     }
 
-    /// Returns the whole plan, for an agent that holds anything else, and records it as sent.
-    pub(super) fn snapshot(&mut self, next: PlanInputs) -> ScheduleDifference {
+    /// Returns the whole share, for an agent that holds anything else, and records it as sent.
+    pub(super) fn snapshot(&mut self, next: ShareInputs) -> ScheduleDifference {
         let mut calculator = next.share_calculator();
         let put = next.schedule.iter().filter_map(|monitor| {
             let share = calculator.as_mut()?.share(monitor)?;
@@ -102,7 +102,7 @@ impl SentSchedule {
     }
 }
 
-impl PlanInputs {
+impl ShareInputs {
     fn share_calculator(&self) -> Option<ShareCalculator<'_>> {
         Some(ShareCalculator::new(&self.mesh, &self.capabilities, self.vantage?))
     }
@@ -140,8 +140,8 @@ mod tests {
         ScheduledMonitor { monitor, account, slot, revision, check, interval_ms: 60_000, pinned: None }
     }
 
-    /// Builds inputs of one region with `vantage_count` vantages; the plan is the first one's.
-    fn inputs(monitors: impl IntoIterator<Item = ScheduledMonitor>, vantage_count: u16) -> PlanInputs {
+    /// Builds inputs of one region with `vantage_count` vantages; the share is the first one's.
+    fn inputs(monitors: impl IntoIterator<Item = ScheduledMonitor>, vantage_count: u16) -> ShareInputs {
         let mut schedule = MonitorSchedule::default();
         for monitor in monitors {
             schedule.put(monitor);
@@ -154,11 +154,11 @@ mod tests {
             quarantined: false,
             unfit: false,
         }));
-        PlanInputs { vantage: Some(VantageNo(1)), schedule, mesh: Arc::new(mesh), capabilities: Arc::default() }
+        ShareInputs { vantage: Some(VantageNo(1)), schedule, mesh: Arc::new(mesh), capabilities: Arc::default() }
     }
 
     /// Returns the same inputs after an edit of the schedule.
-    fn edited(inputs: &PlanInputs, edit: impl FnOnce(&mut MonitorSchedule)) -> PlanInputs {
+    fn edited(inputs: &ShareInputs, edit: impl FnOnce(&mut MonitorSchedule)) -> ShareInputs {
         let mut inputs = inputs.clone();
         edit(&mut inputs.schedule);
         inputs

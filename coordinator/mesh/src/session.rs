@@ -239,7 +239,7 @@ impl Session {
             self.agent_state.assignments().confirm(current_version.revision, monotonic);
         }
         self.send_schedule(!is_current).await?;
-        let mut plan_at: Option<Instant> = None;
+        let mut send_at: Option<Instant> = None;
         let mut tick = interval(Duration::from_secs(1));
         loop {
             tokio::select! {
@@ -248,12 +248,12 @@ impl Session {
                     None => return Err(SessionError::Close(CloseReason::Done)),
                 },
                 () = self.agent_state.ack_due.notified() => self.acknowledge().await?,
-                Ok(()) = schedule.changed() => { plan_at.get_or_insert(Instant::now() + BATCH_DELAY); }
-                Ok(()) = mesh.changed() => { plan_at.get_or_insert(Instant::now() + BATCH_DELAY); }
+                Ok(()) = schedule.changed() => { send_at.get_or_insert(Instant::now() + BATCH_DELAY); }
+                Ok(()) = mesh.changed() => { send_at.get_or_insert(Instant::now() + BATCH_DELAY); }
                 Ok(()) = trusted.changed() => self.send_authorities().await?,
                 Ok(()) = stepped.changed() => self.send(&ToAgent::Time(self.time(TimeResponse::UNSOLICITED))).await?,
-                () = until(plan_at) => {
-                    plan_at = None;
+                () = until(send_at) => {
+                    send_at = None;
                     self.send_schedule(false).await?;
                 }
                 // An acknowledgement may have been announced to a session that has since been replaced.
@@ -328,9 +328,9 @@ impl Session {
         TimeResponse { echo_us, coordinator_ms: self.hub.clock.now().as_millis() }
     }
 
-    /// Sends the difference to the agent's plan, or the whole plan.
+    /// Sends the difference to the agent's share, or the whole share.
     async fn send_schedule(&mut self, is_snapshot: bool) -> Result<(), SessionError> {
-        let inputs = self.hub.plan_inputs(self.agent.vantage_no);
+        let inputs = self.hub.share_inputs(self.agent.vantage_no);
         let difference = {
             let mut sent_schedule = self.agent_state.sent_schedule();
             let next = inputs.clone();

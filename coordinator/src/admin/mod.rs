@@ -1,8 +1,8 @@
 //! The operator's commands as lines of JSON, executed by the service and the member records.
 //!
-//! [`socket`] receives them on `DIR/admin.sock` while a coordinator runs, and [`client`] sends them; if none runs,
-//! the command line uses an [`OperatorCommands`] of its own on the store. Access to the socket makes one the operator: its
-//! mode is 0600, in a folder of mode 0700.
+//! [`socket`] receives them on `DIR/admin.sock` while a coordinator runs, and [`client`] sends them; if none runs, the
+//! command line uses an [`OperatorCommands`] of its own on the store. A user with access to the socket has the
+//! operator's rights: its mode is 0600, in a folder of mode 0700.
 
 pub mod admin_http;
 mod alert_settings;

@@ -26,7 +26,7 @@ use super::{
 
 /// Maximum number of monitors sealed by one slice.
 const MONITORS_A_SLICE: usize = 64;
-/// Hours between two folds of a monitor's hour records into days. Each fold rewrites the day; until then
+/// Hours between two compactions of a monitor's hour records into days. Each one rewrites the day; until then
 /// every hour of a region is a record of its own.
 const FOLD_INTERVAL_HOURS: i64 = 4;
 

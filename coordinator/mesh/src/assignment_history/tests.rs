@@ -40,8 +40,8 @@ fn mesh(vantages: &[u16]) -> Arc<Mesh> {
     Arc::new(Mesh::new(asia.chain([vantage(9, Region::Europe)])))
 }
 
-fn inputs(vantages: &[u16]) -> PlanInputs {
-    PlanInputs { mesh: mesh(vantages), ..PlanInputs::default() }
+fn inputs(vantages: &[u16]) -> ShareInputs {
+    ShareInputs { mesh: mesh(vantages), ..ShareInputs::default() }
 }
 
 /// Builds a history whose first share has been in force for an hour.

@@ -1,4 +1,4 @@
-//! Incident or maintenance window in a webhook body, field by field as in the API; a test in `http` compares
+//! Incident or maintenance window in a webhook body, field by field as in the API; a test of the crate `web` compares
 //! the two.
 
 use parallax_core::id::MonitorId;

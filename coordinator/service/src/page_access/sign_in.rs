@@ -133,7 +133,7 @@ impl PageAccessService {
         Ok(self.find_link(&page, token, browser)?.err().unwrap_or(LinkValidity::Valid))
     }
 
-    /// Signs a visitor in with a link, which is used up by that; otherwise returns the link's validity.
+    /// Signs a visitor in with a link, which can then not be used again; otherwise returns the link's validity.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that is not private.
