@@ -9,13 +9,13 @@ use serde_json::Value;
 ///
 /// # Errors
 /// Fails if the text could not be written: output that is shown only once, such as a key, must not be lost silently.
-pub fn line(text: &str) -> io::Result<()> {
+pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     ignore_broken_pipe(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
 
 /// Prints information from a running program; a write error is reported and does not end the program.
-pub fn info(text: &str) {
+pub(crate) fn info(text: &str) {
     if let Err(fault) = line(text) {
         error(&format!("standard output can't be written: {fault}"));
     }
@@ -23,7 +23,7 @@ pub fn info(text: &str) {
 
 /// Prints the command-line parser's help or error, and returns the exit code: 1 if requested help could not be
 /// written.
-pub fn usage(usage_error: &clap::Error) -> u8 {
+pub(crate) fn usage(usage_error: &clap::Error) -> u8 {
     let printed = usage_error.print().and_then(|()| io::stdout().flush());
     match ignore_broken_pipe(printed) {
         Ok(()) => u8::try_from(usage_error.exit_code()).unwrap_or(2),
@@ -36,13 +36,13 @@ pub fn usage(usage_error: &clap::Error) -> u8 {
 
 /// This program as the user can run it from this shell: the path it was started with, or its bare name if found
 /// through `PATH`.
-pub fn program_path() -> String {
+pub(crate) fn program_path() -> String {
     let path = std::env::args_os().next().map(PathBuf::from).filter(|path| path.components().count() > 1);
     path.map_or_else(|| "parallax".to_owned(), |path| shell_quoted(&path))
 }
 
 /// Quotes a path for a shell.
-pub fn shell_quoted(path: &Path) -> String {
+pub(crate) fn shell_quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%,=".contains(character);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -52,7 +52,7 @@ pub fn shell_quoted(path: &Path) -> String {
 }
 
 /// Prints an error to standard error.
-pub fn error(text: &str) {
+pub(crate) fn error(text: &str) {
     let _ = writeln!(io::stderr().lock(), "parallax: {text}");
 }
 
@@ -60,7 +60,7 @@ pub fn error(text: &str) {
 ///
 /// # Errors
 /// As for [`line()`].
-pub fn json(value: &Value) -> io::Result<()> {
+pub(crate) fn json(value: &Value) -> io::Result<()> {
     line(&format!("{value:#}"))
 }
 
@@ -68,7 +68,7 @@ pub fn json(value: &Value) -> io::Result<()> {
 ///
 /// # Errors
 /// As for [`line()`].
-pub fn table(titles: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+pub(crate) fn table(titles: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     line(&render_table(titles, rows))
 }
 
@@ -80,7 +80,7 @@ fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
 }
 
 /// Renders rows under titles, each column as wide as its widest cell.
-pub fn render_table(titles: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn render_table(titles: &[&str], rows: &[Vec<String>]) -> String {
     let head: Vec<String> = titles.iter().map(|title| heading(title)).collect();
     let lines: Vec<&Vec<String>> = std::iter::once(&head).chain(rows).collect();
     let width = |column: usize| {

@@ -36,7 +36,7 @@ fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseErro
 ///
 /// # Errors
 /// [`TelemetryError`] if the filter can't be parsed, or on the second call.
-pub fn start(log: &LogConfig) -> Result<(), TelemetryError> {
+pub(crate) fn start(log: &LogConfig) -> Result<(), TelemetryError> {
     use tracing_subscriber::util::SubscriberInitExt;
 
     let filter = filter(&log.filter)?;

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::{env, fs};
 
 use parallax_minify::{LineBreaks, markup, prepare_templates, script, style_sheet};
@@ -38,9 +39,19 @@ const STYLE: &str = "STYLE";
 /// Style sheet and script for other websites.
 const WIDGET: [&str; 2] = ["widget.css", "widget.js"];
 
-fn main() -> Result<(), Failure> {
+fn main() -> ExitCode {
+    match prepare() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            let _ = writeln!(std::io::stdout(), "cargo::error={fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn prepare() -> Result<(), Failure> {
     for source in ["build.rs", "templates", "assets"] {
-        writeln!(std::io::stdout(), "cargo:rerun-if-changed={source}")?;
+        writeln!(std::io::stdout(), "cargo::rerun-if-changed={source}")?;
     }
     let output = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     prepare_templates(Path::new("templates"), &output.join("templates"), LineBreaks::Drop)?;

@@ -1,7 +1,8 @@
 //! Rate limits: counts in fixed windows, and token buckets, alone or per key in bounded memory.
 //!
-//! Every limit of the coordinator uses this module; the caller sets the limit and the message of a refusal. A [`FixedWindow`] counts from its first action on and is easy to explain (`120 a minute`). A
-//! [`TokenBucket`] spreads actions and allows a burst after some quiet. All of it is pure: time is an argument.
+//! Every limit of the coordinator uses this module; the caller sets the limit and the message of a refusal. A
+//! [`FixedWindow`] counts from its first action on and is easy to explain (`120 a minute`). A [`TokenBucket`] spreads
+//! actions and allows a burst after some quiet. All of it is pure: time is an argument.
 
 mod fixed_window;
 mod keyed;

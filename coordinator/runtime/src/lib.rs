@@ -1,8 +1,6 @@
-//! Shared parts of the coordinator: the wall clock, supervised tasks, limits on log lines, requests to addresses that
-//! customers choose, and Markdown.
+//! Shared parts of the coordinator, which know none of its crates: the wall clock, supervised tasks, and limits on log
+//! lines. Begin with [`supervisor`].
 
 pub mod clock;
-pub mod guarded_client;
 pub mod log_limit;
-pub mod markdown;
 pub mod supervisor;

@@ -112,7 +112,7 @@ impl Supervisor {
 
     /// Returns how often each task has panicked since the process started.
     pub fn crash_counts(&self) -> Vec<(&'static str, u64)> {
-        self.tasks().iter().map(|(task, crash_count)| (*task, crash_count.crashes)).collect()
+        self.tasks().iter().map(|(task, record)| (*task, record.crashes)).collect()
     }
 
     /// Returns the number of tasks that panicked within the last hour.

@@ -27,18 +27,18 @@ const HEAD: Duration = Duration::from_secs(5);
 const BACK_OFF: Duration = Duration::from_millis(50);
 
 /// Renders the metrics as OpenMetrics 1.0, for each scrape.
-pub type MetricsRenderer = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
+pub(crate) type MetricsRenderer = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 
 /// Tells whether a host name belongs to this service; none if that is unknown at present.
-pub type HostCheck = Arc<dyn Fn(&str) -> Option<bool> + Send + Sync>;
+pub(crate) type HostCheck = Arc<dyn Fn(&str) -> Option<bool> + Send + Sync>;
 
 /// Returns the reason writes fail at present; none while they work.
-pub type WriteFault = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+pub(crate) type WriteFault = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Data sources of the admin address.
 #[derive(Clone)]
 #[allow(missing_debug_implementations, reason = "functions have nothing to show")]
-pub struct AdminSources {
+pub(crate) struct AdminSources {
     /// Renders the metrics.
     pub metrics: MetricsRenderer,
     /// Tells whether a host name belongs to this service.
@@ -48,7 +48,7 @@ pub struct AdminSources {
 }
 
 /// Serves the admin address on the listener until shutdown.
-pub async fn serve(
+pub(crate) async fn serve(
     listener: TcpListener,
     ready: watch::Receiver<bool>,
     answers: AdminSources,

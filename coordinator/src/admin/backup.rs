@@ -71,7 +71,7 @@ pub(super) async fn send(service: &Services, out: &mut (impl AsyncWrite + Unpin)
 /// # Errors
 /// [`AdminClientError`] if the coordinator can't be reached or the data differs from what it sent. Then `sink` holds no
 /// backup.
-pub async fn receive(
+pub(crate) async fn receive(
     data: &Path,
     sink: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Option<Result<u64, CommandError>>, AdminClientError> {

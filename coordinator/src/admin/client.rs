@@ -42,7 +42,7 @@ pub enum AdminClientError {
 ///
 /// # Errors
 /// [`AdminClientError`] if it runs but can't be reached.
-pub async fn send_command(
+pub(crate) async fn send_command(
     data: &Path,
     command: &AdminCommand,
 ) -> Result<Option<Result<Value, CommandError>>, AdminClientError> {

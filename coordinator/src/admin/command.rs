@@ -13,7 +13,7 @@ use serde_json::Value;
 /// An operator's command. Names, plans, regions and ids are text and validated by the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum AdminCommand {
+pub(crate) enum AdminCommand {
     /// Invite an agent.
     AgentInvite {
         /// Name of the agent.
@@ -154,7 +154,7 @@ impl AdminCommand {
 /// Reply to a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum AdminReply {
+pub(crate) enum AdminReply {
     /// Result of a successful command.
     Done(Value),
     /// The command failed.

@@ -24,7 +24,7 @@ pub(super) fn store_error(error: StoreError) -> CommandError {
 }
 
 /// Builds the view of a backup.
-pub fn backup_view(file: &Path, bytes: u64, counts: &StoreCounts) -> Value {
+pub(crate) fn backup_view(file: &Path, bytes: u64, counts: &StoreCounts) -> Value {
     let mut view = verification_view(counts);
     view["file"] = json!(file.display().to_string());
     view["bytes"] = json!(bytes);
@@ -32,7 +32,7 @@ pub fn backup_view(file: &Path, bytes: u64, counts: &StoreCounts) -> Value {
 }
 
 /// Builds the view of a verified store or snapshot.
-pub fn verification_view(counts: &StoreCounts) -> Value {
+pub(crate) fn verification_view(counts: &StoreCounts) -> Value {
     json!({
         "healthy": true,
         "records": counts.records,

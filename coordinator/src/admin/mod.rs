@@ -4,17 +4,17 @@
 //! command line uses an [`OperatorCommands`] of its own on the store. A user with access to the socket has the
 //! operator's rights: its mode is 0600, in a folder of mode 0700.
 
-pub mod admin_http;
+pub(crate) mod admin_http;
 mod alert_settings;
-pub mod backup;
-pub mod client;
+pub(crate) mod backup;
+pub(crate) mod client;
 mod command;
 mod debug_monitor;
-pub mod maintenance;
+pub(crate) mod maintenance;
 mod members;
 mod metrics_format;
 mod page_edit;
-pub mod socket;
+pub(crate) mod socket;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use parallax_service::accounts::keys::NewKey;
 use parallax_service::{ServiceError, Services};
 use serde_json::{Value, json};
 
-pub use self::command::{AdminCommand, AdminReply, CommandError};
+pub(crate) use self::command::{AdminCommand, AdminReply, CommandError};
 
 /// Maximum size of a command line, in bytes.
 pub(crate) const MAX_COMMAND: u64 = 256 * 1024;
@@ -43,14 +43,14 @@ fn socket_path(data: &Path) -> PathBuf {
 
 /// Executes the operator's commands.
 #[derive(Debug, Clone)]
-pub struct OperatorCommands {
+pub(crate) struct OperatorCommands {
     service: Arc<Services>,
     members: MemberStore,
 }
 
 impl OperatorCommands {
     /// Creates an operator for that service and those members.
-    pub fn new(service: Arc<Services>, members: MemberStore) -> Self {
+    pub(crate) fn new(service: Arc<Services>, members: MemberStore) -> Self {
         Self { service, members }
     }
 
@@ -62,7 +62,7 @@ impl OperatorCommands {
     ///
     /// # Errors
     /// [`CommandError`] with a message for the operator.
-    pub async fn run(&self, command: &AdminCommand) -> Result<Value, CommandError> {
+    pub(crate) async fn run(&self, command: &AdminCommand) -> Result<Value, CommandError> {
         match command {
             // The socket streams it (`backup`), since results of commands are held in memory.
             AdminCommand::Backup => {

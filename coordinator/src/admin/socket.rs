@@ -24,7 +24,7 @@ const BACK_OFF: Duration = Duration::from_millis(50);
 
 /// A bound admin socket; its file is removed on drop.
 #[derive(Debug)]
-pub struct AdminListener {
+pub(crate) struct AdminListener {
     listener: UnixListener,
     path: PathBuf,
 }
@@ -34,7 +34,7 @@ pub struct AdminListener {
 ///
 /// # Errors
 /// The socket could not be created, for example because its path exceeds the system's limit (about 100 bytes).
-pub fn bind(data: &Path) -> io::Result<AdminListener> {
+pub(crate) fn bind(data: &Path) -> io::Result<AdminListener> {
     let path = socket_path(data);
     let new_path = data.join("admin.new");
     match fs::remove_file(&new_path) {
@@ -49,7 +49,7 @@ pub fn bind(data: &Path) -> io::Result<AdminListener> {
 }
 
 /// Serves commands until shutdown, then finishes those in progress.
-pub async fn serve(listener: AdminListener, operator: OperatorCommands, mut shutdown: watch::Receiver<bool>) {
+pub(crate) async fn serve(listener: AdminListener, operator: OperatorCommands, mut shutdown: watch::Receiver<bool>) {
     let slots = Arc::new(Semaphore::new(MAX_COMMANDS));
     let mut tasks = JoinSet::new();
     loop {

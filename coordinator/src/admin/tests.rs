@@ -67,7 +67,9 @@ fn operator() -> OperatorCommands {
         allow_private: false,
         access_token_key: AccessTokenKey::new(&[7; 32]),
     };
-    let data = tempfile::tempdir().unwrap().path().join("data");
+    // The files of the authority go at once: it is in memory then.
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
     parallax_certs::files::ensure_private_folder(&data).unwrap();
     let authorities = AuthorityStore::open(&data, clock.now().as_millis() / 1_000).unwrap();
     let members = MemberStore::new(store.clone(), clock.clone(), authorities);

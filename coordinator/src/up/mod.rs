@@ -7,7 +7,7 @@ mod demo;
 mod first_start;
 mod host_readiness;
 mod local_agents;
-pub mod ready_file;
+pub(crate) mod ready_file;
 
 use std::io;
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ const MAIL_FOLDER: &str = "mails";
 
 /// Mode of `parallax up`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UpMode {
+pub(crate) enum UpMode {
     /// A single local agent.
     Single {
         /// Region of the agent.
@@ -97,7 +97,7 @@ pub enum UpError {
 
 impl UpMode {
     /// Returns the default settings of this mode.
-    pub fn defaults(&self) -> CoordinatorConfig {
+    pub(crate) fn defaults(&self) -> CoordinatorConfig {
         let mut config = CoordinatorConfig::default();
         // Faults stay visible. The engine's mesh alerts would be noise: until the local agents have joined there
         // are no vantages, and the welcome explains the limits of one network. Faults of hosts are logged by
@@ -154,7 +154,7 @@ struct LocalParts {
 ///
 /// # Errors
 /// [`UpError`] if a part can't start or ends by itself; the others are stopped in order first.
-pub async fn run(
+pub(crate) async fn run(
     kind: UpMode,
     mut config: CoordinatorConfig,
     ready_file: Option<PathBuf>,

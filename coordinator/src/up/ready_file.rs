@@ -15,7 +15,7 @@ use crate::app::RunningCoordinator;
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_debug_implementations, reason = "it holds a key")]
-pub struct ReadyInfo {
+pub(crate) struct ReadyInfo {
     /// Address of the API and the pages.
     pub base_url: String,
     /// The first key, if this start created it.
@@ -32,7 +32,7 @@ pub struct ReadyInfo {
 
 impl ReadyInfo {
     /// Builds the content for a running coordinator.
-    pub fn of(running: &RunningCoordinator, key: Option<&ApiKeyText>, page: Option<&Page>) -> Self {
+    pub(crate) fn of(running: &RunningCoordinator, key: Option<&ApiKeyText>, page: Option<&Page>) -> Self {
         Self {
             base_url: running.base_url.clone(),
             api_key: key.map(|key| key.reveal().to_owned()),
@@ -48,7 +48,7 @@ impl ReadyInfo {
 ///
 /// # Errors
 /// The file could not be written.
-pub fn write(path: &Path, ready: &ReadyInfo) -> io::Result<()> {
+pub(crate) fn write(path: &Path, ready: &ReadyInfo) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let temporary = Path::new(&temporary);

@@ -2,7 +2,7 @@
 //!
 //! [`Store`] is what the other crates use: it commits [`Batch`]es through one writer thread and hands out an
 //! [`Arc<dyn StoreRead>`](StoreRead). It has two engines, [`memory`] for tests and `disk` for production; one test suite runs on
-//! both. No key, no bytes and no engine type is visible outside this crate.
+//! both. No key and no bytes are visible outside this crate, and only the program names an engine.
 
 pub mod batch;
 #[cfg(test)]

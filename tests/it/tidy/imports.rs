@@ -1,6 +1,8 @@
 //! Import rules that manifests and private modules can't express: reads the paths that a file names and compares them
 //! with the tables of `ARCHITECTURE.md`.
 
+use std::collections::BTreeSet;
+
 use super::source::{SourceFile, code, files, is_word, test_only, without_tests};
 use super::tables::{
     CONNECTS, CRATES, LAYERED, MAY_CONNECT, MODULE_RULES, ModuleRule, RESTRICTED_NAMES, RestrictedName, UNRESTRICTED,
@@ -31,14 +33,41 @@ fn crates_depend_only_on_what_lies_below_them() {
         let path = format!("{folder}/Cargo.toml");
         let manifest = manifests.iter().find(|m| m.path == path).expect("every crate has a manifest");
         let manifest: toml::Table = manifest.text.parse().expect("manifest is TOML");
-        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
-        for name in dependencies.into_iter().flatten().map(|(name, _)| name) {
+        for name in dependencies(&manifest, "dependencies") {
             if name.starts_with("parallax-") && !may.contains(&name.as_str()) {
                 faults.push(format!("{path}: depends on {name}: {why}"));
             }
         }
+        for name in dependencies(&manifest, "build-dependencies") {
+            if name.starts_with("parallax-") && name != "parallax-minify" {
+                faults.push(format!("{path}: its build script depends on {name}: only parallax-minify is for those"));
+            }
+        }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_crate_is_in_the_table() {
+    let manifests = files(&["Cargo.toml"]);
+    let workspace = manifests.iter().find(|m| m.path == "Cargo.toml").expect("the workspace has a manifest");
+    let workspace: toml::Table = workspace.text.parse().expect("manifest is TOML");
+    let members = workspace["workspace"]["members"].as_array().expect("members are a list");
+    let members: BTreeSet<&str> = members.iter().filter_map(toml::Value::as_str).collect();
+    // Nothing imports the tests, and they may import any.
+    let known: BTreeSet<&str> = CRATES.iter().map(|(folder, _, _)| *folder).chain(["tests"]).collect();
+    assert_eq!(members, known);
+}
+
+/// Returns the packages in a manifest's section of that name, on any platform.
+fn dependencies(manifest: &toml::Table, section: &str) -> Vec<String> {
+    let targets = manifest.get("target").and_then(toml::Value::as_table).into_iter().flatten();
+    let tables = targets.filter_map(|(_, target)| target.as_table()).chain([manifest]);
+    let entries = tables.filter_map(|table| table.get(section)?.as_table()).flatten();
+    let package = |(name, value): (&String, &toml::Value)| {
+        value.get("package").and_then(toml::Value::as_str).map_or_else(|| name.clone(), str::to_owned)
+    };
+    entries.map(package).collect()
 }
 
 /// Returns the imports of a file in a crate with layers that the table does not allow.
@@ -187,6 +216,8 @@ fn names_path(code: &str, name: &str) -> bool {
 fn names_crate(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
         let (before, after) = (&code[..at], code[at + name.len()..].trim_start());
+        // `::name` is a path from the root of all crates.
+        let before = before.strip_suffix("::").filter(|before| !before.ends_with(is_word)).unwrap_or(before);
         let head = !before.ends_with(is_word) && !before.ends_with('.') && !before.ends_with("::");
         head && (after.starts_with("::") || (before.trim_end().ends_with("use") && after.starts_with([';', 'a'])))
     })
@@ -224,6 +255,9 @@ mod checker {
     fn names_are_found_outside_their_home_only() {
         assert_eq!(faults("coordinator/store/src/disk/mod.rs", "use sled::Db;").len(), 0);
         assert_eq!(faults("coordinator/store/src/memory.rs", "fn f(db: &sled::Db) {}").len(), 1);
+        assert_eq!(faults("coordinator/store/src/memory.rs", "fn f(db: &::sled::Db) {}").len(), 1);
+        assert_eq!(faults("coordinator/store/src/memory.rs", "use ::sled::Db;").len(), 1);
+        assert_eq!(faults("coordinator/store/src/memory.rs", "use other::sled::Db;").len(), 0);
         assert_eq!(faults("coordinator/src/up.rs", "use parallax_agent as agent;").len(), 0);
         assert_eq!(faults("coordinator/src/app.rs", "use parallax_agent;").len(), 1);
         assert_eq!(faults("agent/src/probe/tcp.rs", "TcpStream::connect(at).await").len(), 1);

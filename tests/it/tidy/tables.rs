@@ -13,7 +13,7 @@ pub(super) const MODULE_RULES: &[ModuleRule] = &[
     ModuleRule(
         "up",
         &["app", "admin", "config", "console", "telemetry"],
-        "one host, one process: it starts the app and local agents, and uses no module directly",
+        "one host, one process: it starts the app and local agents, and creates the first records",
     ),
     ModuleRule("notify/render", &[], "messages use core types only, so that tests can render them without sending"),
     ModuleRule(
@@ -58,9 +58,9 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
         "crates use the store's traits; only the program chooses the engine",
     ),
     RestrictedName(
-        "parallax_store::memory",
+        "parallax_engine::driver",
         &["coordinator/src/app"],
-        "crates use the store's traits; only the program chooses the engine",
+        "other crates reach the engine by its inbox and its requests only",
     ),
     RestrictedName("warp", &["coordinator/web/src/http"], "HTTP is an interface; no module behind it may depend on it"),
     RestrictedName(
@@ -90,7 +90,7 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
     RestrictedName(
         "parallax_dial",
         &[
-            "coordinator/runtime/src/guarded_client",
+            "coordinator/guarded_client/src",
             "coordinator/notify/src/deliver",
             "coordinator/service/src",
             "coordinator/src/app",
@@ -102,7 +102,7 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
     ),
     RestrictedName(
         "reqwest",
-        &["coordinator/runtime/src/guarded_client", "coordinator/web/src/tls/acme/client"],
+        &["coordinator/guarded_client/src", "coordinator/web/src/tls/acme/client"],
         "outgoing requests go through one guarded client, except to the authority that the operator chose",
     ),
     RestrictedName("instant_acme", &["coordinator/web/src/tls/acme"], "ACME is used in one place, with limits"),
@@ -123,10 +123,12 @@ pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
     ("coordinator/core", &["parallax-primitives"], "the rules have no IO, clock or runtime"),
     ("coordinator/i18n", &["parallax-core"], "texts are values"),
     (
-        "coordinator/runtime",
-        &["parallax-core", "parallax-dial"],
-        "every crate of the coordinator uses it, and it knows none of them",
+        "coordinator/guarded_client",
+        &["parallax-dial"],
+        "requests to addresses that customers choose pass the guard of dial",
     ),
+    ("coordinator/markdown", &[], "text is converted alike wherever it is shown"),
+    ("coordinator/runtime", &["parallax-core"], "every crate of the coordinator uses it, and it knows none of them"),
     (
         "coordinator/store",
         &["parallax-core", "parallax-certs"],
@@ -151,7 +153,16 @@ pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "coordinator/notify",
-        &["parallax-core", "parallax-i18n", "parallax-runtime", "parallax-store", "parallax-dial", "parallax-template"],
+        &[
+            "parallax-core",
+            "parallax-i18n",
+            "parallax-runtime",
+            "parallax-markdown",
+            "parallax-guarded-client",
+            "parallax-store",
+            "parallax-dial",
+            "parallax-template",
+        ],
         "notifications follow the journal",
     ),
     (
@@ -165,6 +176,8 @@ pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
             "parallax-core",
             "parallax-i18n",
             "parallax-runtime",
+            "parallax-markdown",
+            "parallax-guarded-client",
             "parallax-notify",
             "parallax-service",
             "parallax-certs",

@@ -95,13 +95,13 @@ impl Driver {
             return;
         };
         self.counters.pings.fetch_add(1, Ordering::Relaxed);
-        let mut write_now = Some((op, ping.on_durable));
+        let mut pending_write = Some((op, ping.on_durable));
         // A ping is written at once if it changes the status or its machine is written anyway.
         let can_wait = self.pending.events.len() == events && !was_changed;
-        if can_wait && let Some((op, on_durable)) = write_now.take() {
-            write_now = self.ping_pacer.hold_back(slot, op, on_durable);
+        if can_wait && let Some((op, on_durable)) = pending_write.take() {
+            pending_write = self.ping_pacer.hold_back(slot, op, on_durable);
         }
-        match write_now {
+        match pending_write {
             Some((op, on_durable)) => {
                 let mut waiting = self.ping_pacer.take_waiting(slot, now);
                 waiting.push(op, on_durable);

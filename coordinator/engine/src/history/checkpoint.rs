@@ -177,20 +177,20 @@ mod tests {
     async fn packing_a_checkpoint_does_not_delay_commits() {
         let store = Store::in_memory().unwrap();
         let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
-        let (lock_taken, wait_for_lock) = oneshot::channel();
-        let (commit_done, wait_for_commit) = mpsc::channel();
+        let (lock_taken, lock_receiver) = oneshot::channel();
+        let (commit_done, commit_receiver) = mpsc::channel();
         // Packing locks the tails, and this thread holds the lock until a concurrent commit is done.
         let holder = thread::spawn({
             let history = Arc::clone(&history);
             move || {
                 let tails = history.tails();
                 lock_taken.send(()).unwrap();
-                let result = wait_for_commit.recv_timeout(SOON);
+                let result = commit_receiver.recv_timeout(SOON);
                 drop(tails);
                 result
             }
         });
-        wait_for_lock.await.unwrap();
+        lock_receiver.await.unwrap();
         let checkpoint = tokio::spawn({
             let store = store.clone();
             async move {

@@ -185,7 +185,7 @@ impl Scheduler {
             batch.expect(Expect::Incident(id, Presence::At(revision))).write(incident.clone());
             batch.event(event(now, incident.page, incident_event));
             self.store.commit(batch).await?;
-            tracing::info!(incident = %id, ?change, "incident updated by the scheduler");
+            tracing::info!(incident = %id, news = ?change, "incident updated by the scheduler");
         }
         self.set_due(entry, incident.page, incident.next_due());
         Ok(())

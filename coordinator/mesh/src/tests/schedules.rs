@@ -1,4 +1,4 @@
-//! Tests of schedules: an agent is sent the whole plan first, then only changes, and nothing that it already has.
+//! Tests of schedules: an agent is sent the whole share first, then only changes, and nothing that it already has.
 
 use parallax_core::quarantine::{Contradictions, SuspectedVantages};
 use parallax_protocol::assignment::ScheduleChange;

@@ -116,8 +116,8 @@ impl JournalConsumer for AlertConsumer {
         events.iter().for_each(alert_log::log_event);
         for trigger in events.iter().filter_map(AlertTrigger::from_event) {
             let AlertTrigger::Change(kind, _) = trigger else { continue };
-            let counter = AlertKind::ALL.iter().zip(&self.counts).find(|(it, _)| **it == kind);
-            if let Some((_, count)) = counter {
+            let entry = AlertKind::ALL.iter().zip(&self.counts).find(|(it, _)| **it == kind);
+            if let Some((_, count)) = entry {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use parallax_core::delivery::MAX_RESPONSE_BYTES;
 use parallax_dial::{BlockedAddressMode, DialError, DialGuard, DialPolicy, DnsResolver, FaultOrigin};
-use parallax_runtime::guarded_client::{GuardedClient, GuardedClientError, GuardedRequest, GuardedResponse};
+use parallax_guarded_client::{GuardedClient, GuardedClientError, GuardedRequest, GuardedResponse};
 use rustls_pki_types::CertificateDer;
 use tokio::time::{Instant, timeout_at};
 use url::Url;

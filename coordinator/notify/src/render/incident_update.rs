@@ -9,7 +9,7 @@ use parallax_core::locale::{Locale, fill};
 use parallax_core::page::branding::Language;
 use parallax_core::time::Timestamp;
 use parallax_i18n::mail_messages;
-use parallax_runtime::markdown::{plain_text, render_mail};
+use parallax_markdown::{plain_text, render_mail};
 use serde::Serialize;
 use serde_json::Value;
 

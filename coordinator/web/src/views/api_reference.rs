@@ -1,6 +1,6 @@
 //! HTML reference of the API: one page, built from the OpenAPI document.
 
-use parallax_runtime::markdown::Markup;
+use parallax_markdown::Markup;
 use parallax_template::template_file;
 
 use super::assets;

@@ -6,7 +6,7 @@ use parallax_core::recurrence::Frequency;
 use parallax_core::rollup::day_of;
 use parallax_core::time::Timestamp;
 use parallax_i18n::page_messages::{PageLocale, PageMessages, in_english};
-use parallax_runtime::markdown::{self, Markup};
+use parallax_markdown::Markup;
 
 use crate::views::feeds::is_in_progress;
 use crate::views::format::{self, FormattedTime};
@@ -128,7 +128,10 @@ impl IncidentCard {
             updates: incident.updates.iter().rev().take(limit).map(|it| card_update(incident, it, locale)).collect(),
             more: incident.updates.len().saturating_sub(limit) + incident_view.omitted_updates,
             postmortem: incident.postmortem.as_deref().filter(|_| !short).map(|text| {
-                markdown::render_article(text, &[messages.postmortem, in_english().postmortem, &incident.title])
+                parallax_markdown::render_article(
+                    text,
+                    &[messages.postmortem, in_english().postmortem, &incident.title],
+                )
             }),
         }
     }
@@ -167,7 +170,7 @@ fn time_change(incident: &Incident, phase: CardPhase, locale: PageLocale) -> Opt
     Some(CardUpdate {
         status: status.to_owned(),
         at: format::format_time(at, locale),
-        body: markdown::render_short(text),
+        body: parallax_markdown::render_short(text),
     })
 }
 
@@ -189,7 +192,7 @@ fn card_update(
     CardUpdate {
         status: status_text,
         at: format::format_time(update.created_at, locale),
-        body: markdown::render_short(&update.body),
+        body: parallax_markdown::render_short(&update.body),
     }
 }
 

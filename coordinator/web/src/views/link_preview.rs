@@ -2,13 +2,11 @@
 
 mod font;
 mod preview_image;
-pub(crate) use preview_image::render_png;
-
 use parallax_core::headline::Indicator;
 use parallax_core::page::Page;
 use parallax_core::page_view::{HISTORY_DAYS, IncidentView, MonitorView, PageView, TimeRange};
 use parallax_i18n::page_messages::{fill, in_english, messages};
-use parallax_runtime::markdown;
+pub(crate) use preview_image::render_png;
 use sha2::{Digest, Sha256};
 
 use super::format;
@@ -141,8 +139,9 @@ impl LinkPreview {
         location: PreviewLocation<'_>,
     ) -> Self {
         let last = incident_view.incident.updates.last().zip(card.updates.first());
-        let last =
-            last.map(|(update, card_update)| format!("{}: {}", card_update.status, markdown::plain_line(&update.body)));
+        let last = last.map(|(update, card_update)| {
+            format!("{}: {}", card_update.status, parallax_markdown::plain_line(&update.body))
+        });
         let past_severity = card.past_severity.unwrap_or_default();
         let parts = [card.kind, past_severity, &card.monitors, last.as_deref().unwrap_or_default()];
         let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");

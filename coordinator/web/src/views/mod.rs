@@ -1,7 +1,7 @@
 //! Templates and their view models. Each view depends only on core values, so equal input gives equal output.
 //!
 //! A view is a struct of printable values, which its template escapes. The one exception is the
-//! [`Markup`](parallax_runtime::markdown::Markup) of users' texts, which is sanitized.
+//! [`Markup`](parallax_markdown::Markup) of users' texts, which is sanitized.
 
 pub(crate) mod accent;
 pub(crate) mod access_pages;

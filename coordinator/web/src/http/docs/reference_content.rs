@@ -3,7 +3,6 @@
 use parallax_core::check::CheckKind;
 use parallax_core::destination::ChannelKind;
 use parallax_core::plan::{self, Plan};
-use parallax_runtime::markdown;
 use serde_json::Value;
 
 use super::curl_commands::curl;
@@ -25,7 +24,7 @@ pub(super) fn reference(context: &HttpContext) -> ApiReference {
     ApiReference {
         base: service.base_url().to_owned(),
         version: text("/info/version").to_owned(),
-        about: markdown::render_short(text("/info/description")),
+        about: parallax_markdown::render_short(text("/info/description")),
         groups: groups(&description, &components),
         objects: objects(&components),
         webhooks: webhooks(&description, &components),
@@ -86,7 +85,7 @@ fn operation<'a>(path: &str, method: &str, it: &'a Value, components: &Component
         id: text_of(it, "operationId"),
         path: path.to_owned(),
         summary: text_of(it, "summary"),
-        about: markdown::render_short(&text_of(it, "description")),
+        about: parallax_markdown::render_short(&text_of(it, "description")),
         writes: method != "GET",
         parameters: parameters.map(|parameter| self::parameter(parameter, components)).collect(),
         body: body.map(|body| components.rows(body)).unwrap_or_default(),
@@ -118,7 +117,7 @@ fn parameter<'a>(parameter: &'a Value, components: &Components<'a>) -> Reference
         name: text_of(resolved, "name"),
         location,
         required: resolved.get("required") == Some(&Value::Bool(true)),
-        about: markdown::render_short(&text_of(resolved, "description")),
+        about: parallax_markdown::render_short(&text_of(resolved, "description")),
         ..resolved.get("schema").map(|schema| components.row(schema)).unwrap_or_default()
     }
 }
@@ -132,7 +131,7 @@ fn objects<'a>(components: &Components<'a>) -> Vec<ReferenceObject> {
         .filter(|(_, schema)| schema.get("properties").is_some())
         .map(|(name, schema)| ReferenceObject {
             name: name.clone(),
-            about: markdown::render_short(&text_of(schema, "description")),
+            about: parallax_markdown::render_short(&text_of(schema, "description")),
             fields: components.rows(schema),
             example: schema.pointer("/examples/0").map(pretty).unwrap_or_default(),
         })
@@ -150,7 +149,7 @@ fn webhooks<'a>(description: &'a Value, components: &Components<'a>) -> Vec<Refe
         Some(ReferenceWebhook {
             id: text_of(post, "operationId"),
             summary: text_of(post, "summary"),
-            about: markdown::render_short(&text_of(post, "description")),
+            about: parallax_markdown::render_short(&text_of(post, "description")),
             headers: headers.collect(),
             fields: body.map(|body| components.rows(body)).unwrap_or_default(),
         })

@@ -1,6 +1,5 @@
 //! Schemas in words: the type, description and bounds of a field.
 
-use parallax_runtime::markdown;
 use serde_json::{Map, Value};
 
 use crate::views::api_reference::ReferenceRow;
@@ -36,7 +35,8 @@ impl<'a> Components<'a> {
         self.describe_type(schema, &mut row);
         row.limits = bounds(schema);
         let about = schema.get("description").and_then(Value::as_str);
-        row.about = markdown::render_short(about.or_else(|| self.referenced_description(schema)).unwrap_or_default());
+        row.about =
+            parallax_markdown::render_short(about.or_else(|| self.referenced_description(schema)).unwrap_or_default());
         row
     }
 

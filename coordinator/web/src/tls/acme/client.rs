@@ -11,7 +11,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
-use parallax_runtime::guarded_client;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::time::timeout;
@@ -58,8 +57,8 @@ impl AcmeHttpClient {
                 extra_roots.push(root.map_err(|error| AcmeError::Roots(error.to_string()))?);
             }
         }
-        let builder =
-            guarded_client::unguarded_builder(&extra_roots).map_err(|error| AcmeError::Roots(error.to_string()))?;
+        let builder = parallax_guarded_client::unguarded_builder(&extra_roots)
+            .map_err(|error| AcmeError::Roots(error.to_string()))?;
         let client = builder.https_only(true).build().map_err(|error| AcmeError::Client(error.to_string()))?;
         Ok(Self(client))
     }

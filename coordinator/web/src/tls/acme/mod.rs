@@ -18,8 +18,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use instant_acme::{Account, NewAccount};
 use parallax_dial::{BlockedAddressMode, DialGuard};
+use parallax_guarded_client::GuardedClient;
 use parallax_runtime::clock::Clock;
-use parallax_runtime::guarded_client::GuardedClient;
 use tokio::sync::watch;
 use tokio::time::Instant;
 

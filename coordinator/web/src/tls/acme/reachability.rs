@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::header::{HOST, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use parallax_dial::{DialError, FaultOrigin, Host};
-use parallax_runtime::guarded_client::{GuardedClient, GuardedClientError, GuardedRequest, GuardedResponse};
+use parallax_guarded_client::{GuardedClient, GuardedClientError, GuardedRequest, GuardedResponse};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 

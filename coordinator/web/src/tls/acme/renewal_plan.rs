@@ -162,7 +162,7 @@ impl RenewalPlan {
         let failures = |state: &HostState| state.failures.map_or(0, |(_, count)| count);
         let (_, name, is_new) = due
             .filter_map(|(name, state)| Some(((rank(state)?, failures(state)), name, state.validity.is_none())))
-            .min_by_key(|(rank, ..)| *rank)?;
+            .min_by_key(|(order, ..)| *order)?;
         let name = name.clone();
         self.recent_orders.push_back((now, is_new));
         Some(name)

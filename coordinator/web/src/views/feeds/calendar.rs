@@ -5,7 +5,7 @@ use parallax_core::id::IncidentId;
 use parallax_core::incident::cancelled::CancelledWindow;
 use parallax_core::page_view::IncidentView;
 use parallax_i18n::page_messages::{fill, messages};
-use parallax_runtime::markdown::plain_text;
+use parallax_markdown::plain_text;
 
 use super::FeedSite;
 

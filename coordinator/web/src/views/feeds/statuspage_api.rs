@@ -1,4 +1,4 @@
-//! Statuspage-compatible API (`/api/statuspage_api/` of Atlassian Statuspage), with the same field names, values
+//! Statuspage-compatible API (`/api/v2/` of Atlassian Statuspage), with the same field names, values
 //! and nesting. Additional fields begin with `parallax_`.
 
 mod mapping;

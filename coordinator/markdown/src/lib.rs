@@ -7,6 +7,7 @@
 mod mail;
 mod page;
 mod plain_text;
+
 pub use mail::render_mail;
 pub use page::{Markup, render_article, render_short};
 pub use plain_text::{plain_line, plain_text};

@@ -85,8 +85,8 @@ fn leading_title(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SHARED_TAGS, plain_line};
     use super::*;
+    use crate::{SHARED_TAGS, plain_line};
 
     #[test]
     fn a_table_padded_from_short_rows_is_no_table() {
