@@ -31,20 +31,16 @@ impl World {
         let request = SubscriptionRequest { email: Some(address.to_owned()), ..SubscriptionRequest::default() };
         self.service.subscribers.subscribe(&self.shop, &request).await.unwrap();
         let subscribers = self.subscribers(&self.shop).into_iter();
-        let is_confirmed = |it: &Subscriber| matches!(&it.contact, Contact::Email(email) if email == address);
-        let link = subscribers.rev().find(is_confirmed).unwrap().link_token();
+        let has_address = |it: &Subscriber| matches!(&it.contact, Contact::Email(email) if email == address);
+        let link = subscribers.rev().find(has_address).unwrap().link_token();
         self.service.subscribers.confirm(&self.shop, &link, None).await.unwrap()
-    }
-
-    pub async fn keep_page(&self, page: Page) {
-        self.service.context.store().commit(Batch::new().write(page).clone()).await.unwrap();
     }
 
     /// Confirmation mails to mailboxes of the shop's destinations, newest first.
     pub(crate) fn mailbox_confirmation_requests(&self) -> Vec<Delivery> {
         let deliveries = self.service.context.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
-        let is_asked = |it: &Delivery| matches!(it.to, Recipient::UnconfirmedDestination(_));
-        deliveries.into_iter().map(|it| it.value).filter(is_asked).collect()
+        let is_request = |it: &Delivery| matches!(it.to, Recipient::UnconfirmedDestination(_));
+        deliveries.into_iter().map(|it| it.value).filter(is_request).collect()
     }
 
     /// The link in the newest of them.

@@ -56,7 +56,7 @@ async fn a_mailbox_gets_no_alerts_before_its_owner_confirms_by_link() {
 
     let link = world.mailbox_link();
     let private = Page { private: true, ..world.shop.clone() };
-    world.keep_page(private).await;
+    world.put_page(private).await;
     let destination = service.destinations.linked_destination(&link).unwrap();
     assert_eq!((destination.mailbox.as_str(), destination.is_confirmed), ("ann@example.com", false));
     let tail = link.len() - 1;

@@ -82,7 +82,7 @@ async fn a_mailbox_is_pending_until_its_owner_confirms_by_a_form() {
     assert_eq!((&created["status"], &created["offReason"]), (&json!("pending"), &json!("unconfirmed")));
     let tested = client.call(&client.write_key, "POST", &format!("{destination_path}/test"), Value::Null).await;
     assert_eq!(tested.status, 400);
-    client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
+    client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
     let path = format!("/p/shop/confirm-alerts?t={}", client.world.mailbox_link());
     for method in ["GET", "HEAD", "GET"] {
         let response = client.send(method, &path, &[], "").await;
@@ -117,13 +117,13 @@ async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
         let subscriber = client.world.subscribed("ann@example.com").await;
         // The page may have been renamed and made private in between.
         let hidden = Page { private: true, slug: "new".to_owned(), ..client.world.shop.clone() };
-        client.world.keep_page(hidden).await;
+        client.world.put_page(hidden).await;
         let path = format!("/p/shop/unsubscribe?t={}", subscriber.link_token());
         let clicked = client.send("POST", &path, &[("content-type", kind)], body).await;
         assert_eq!((clicked.status, client.subscribers().len()), (200, 0), "{kind}");
         assert!(!clicked.headers.contains_key("location") && !clicked.headers.contains_key("set-cookie"));
         let page = client.world.shop.clone();
-        client.world.keep_page(page).await;
+        client.world.put_page(page).await;
         assert_eq!(client.send("POST", &path, &[("content-type", kind)], body).await.status, 200);
     }
 }
@@ -195,7 +195,7 @@ async fn subscriptions_are_limited_per_address_and_page() {
 #[tokio::test]
 async fn a_private_page_shows_no_subscription_forms() {
     let client = TestClient::new().await;
-    client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
+    client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
     for (method, path) in [
         ("GET", "subscribe"),
         ("POST", "subscribe"),
