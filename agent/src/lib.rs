@@ -43,6 +43,7 @@ use crate::error::AgentError;
 use crate::probe::Probes;
 use crate::queue::ResultQueue;
 use crate::spool::Spool;
+use futures_util::future::BoxFuture;
 use parallax_certs::{random, tls};
 use parallax_dial::{DialGuard, DnsResolver, ResolverSetupError};
 use parallax_protocol::close::CloseReason;
@@ -98,8 +99,8 @@ impl AgentRuntime {
     /// # Errors
     /// [`AgentError`] if a task crashed. An unreachable coordinator is not an error: the agent continues with its
     /// schedule and reconnects.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), AgentError> {
-        run_open(self.0, shutdown).await
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), AgentError> {
+        start_tasks(self.0, Box::pin(shutdown)).await
     }
 }
 
@@ -107,11 +108,16 @@ impl AgentRuntime {
 ///
 /// # Errors
 /// As for [`AgentRuntime::open`] and [`AgentRuntime::run`].
-pub async fn run(config: AgentConfig, shutdown: impl Future<Output = ()>) -> Result<(), AgentError> {
+pub async fn run(config: AgentConfig, shutdown: impl Future<Output = ()> + Send) -> Result<(), AgentError> {
     AgentRuntime::open(config)?.run(shutdown).await
 }
 
-async fn run_open(shared: Arc<AgentContext>, shutdown: impl Future<Output = ()>) -> Result<(), AgentError> {
+/// Boxed, so that the code of all tasks is generated and optimized here and not in the crate that polls it (decision 107).
+fn start_tasks<'a>(shared: Arc<AgentContext>, shutdown: BoxFuture<'a, ()>) -> BoxFuture<'a, Result<(), AgentError>> {
+    Box::pin(run_tasks(shared, shutdown))
+}
+
+async fn run_tasks(shared: Arc<AgentContext>, shutdown: BoxFuture<'_, ()>) -> Result<(), AgentError> {
     let (stop, stopping) = watch::channel(false);
     let (drain, drained) = watch::channel(false);
     let mut tasks = JoinSet::new();

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use parallax_core::event::ProbeResponse;
 use parallax_core::quarantine::SuspectedVantages;
 use parallax_core::time::Timestamp;
@@ -153,8 +154,13 @@ impl Driver {
         self.machines.schedule().clone()
     }
 
-    /// Runs until `shutdown` is set or the store is closed.
-    pub async fn run(mut self, mut channels: DriverChannels) {
+    /// Runs until `shutdown` is set or the store is closed. Boxed, so that its code is generated and optimized here and not
+    /// in the crate that polls it (decision 107).
+    pub fn run(self, channels: DriverChannels) -> BoxFuture<'static, ()> {
+        Box::pin(self.run_loop(channels))
+    }
+
+    async fn run_loop(mut self, mut channels: DriverChannels) {
         let mut edits = self.store.subscribe_edits();
         let mut arrivals = Vec::with_capacity(ARRIVALS_PER_ITERATION);
         self.publish_schedule(&channels);

@@ -236,11 +236,16 @@ pub struct MeshHandle {
     tasks: TaskGroup,
 }
 
-/// Opens the mesh: reads the members, then accepts connections.
+/// Opens the mesh: reads the members, then accepts connections. Boxed, so that the code of all its tasks is generated and
+/// optimized here and not in the crate that polls it (decision 107).
 ///
 /// # Errors
 /// [`MeshError`] if the socket or the certificates can't be used.
-pub async fn start(parts: MeshParts) -> Result<MeshHandle, MeshError> {
+pub fn start(parts: MeshParts) -> BoxFuture<'static, Result<MeshHandle, MeshError>> {
+    Box::pin(start_tasks(parts))
+}
+
+async fn start_tasks(parts: MeshParts) -> Result<MeshHandle, MeshError> {
     let server = listener::server_config(&parts.trust, &parts.clock)?;
     let endpoint = listener::endpoint(parts.socket, server, &parts.secret)?;
     let address = endpoint.local_addr()?;

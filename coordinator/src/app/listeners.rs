@@ -180,7 +180,7 @@ impl BoundListeners {
         let slots = ConnectionSlots::for_process();
         let spawn = |listener, mode| {
             let (context, stop) = (Arc::clone(context), stopped(stop.clone()));
-            tokio::spawn(server::serve(listener, mode, slots.clone(), context, stop))
+            tokio::spawn(server::serve(listener, mode, slots.clone(), context, Box::pin(stop)))
         };
         let Some(tls_listener) = self.tls_listener else { return Ok(vec![spawn(self.plain, ListenerMode::Plain)]) };
         let plain =

@@ -30,11 +30,11 @@ mod write_timeout;
 pub use limits::ConnectionSlots;
 pub use listener::{ListenerMode, listener};
 
-use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -59,16 +59,28 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// Plain connections speak HTTP/1.1 only; HTTP/2 is left to a proxy in front. So there is no version to detect, and the
 /// header timeout covers the first byte of a connection too.
-pub async fn serve(
+///
+/// Boxed, so that the code of all connections is generated and optimized here and not in the crate that polls it (decision
+/// 107).
+pub fn serve(
     listener: TcpListener,
     mode: ListenerMode,
     slots: ConnectionSlots,
     context: Arc<HttpContext>,
-    shutdown: impl Future<Output = ()> + Send,
+    shutdown: BoxFuture<'static, ()>,
+) -> BoxFuture<'static, ()> {
+    Box::pin(accept_connections(listener, mode, slots, context, shutdown))
+}
+
+async fn accept_connections(
+    listener: TcpListener,
+    mode: ListenerMode,
+    slots: ConnectionSlots,
+    context: Arc<HttpContext>,
+    mut shutdown: BoxFuture<'static, ()>,
 ) {
     let service = TowerToHyperService::new(warp::service(filter(Arc::clone(&context))));
     let graceful = GracefulShutdown::new();
-    tokio::pin!(shutdown);
     loop {
         let accepted = tokio::select! {
             biased;

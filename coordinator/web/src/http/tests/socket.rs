@@ -31,9 +31,10 @@ async fn server_by(mode: ListenerMode, limits: ServerLimits, client: &TestClient
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
     let context = Arc::clone(&client.context);
-    let server_task = tokio::spawn(serve(listener, mode, ConnectionSlots::with_limits(limits), context, async {
+    let stopped = Box::pin(async {
         let _ = stopped.await;
-    }));
+    });
+    let server_task = tokio::spawn(serve(listener, mode, ConnectionSlots::with_limits(limits), context, stopped));
     TestServer { address, stop, server_task }
 }
 
