@@ -96,6 +96,11 @@ pub struct OfflineApp {
 }
 
 impl OfflineApp {
+    /// Returns the store, for records that no operation of the service makes.
+    pub(crate) const fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Closes the store after all pending writes.
     pub async fn close(self) {
         self.store.close().await;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use parallax_tests::eventually::eventually_every;
 use parallax_tests::installation::CoordinatorProcess;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 /// Promised time, measured from the ready file.
@@ -54,6 +55,53 @@ async fn the_demo_shows_up_slow_down_and_down_from_asia_only() {
     .await;
     let status = client.get(&format!("/pages/{page}/status")).await.expect_status(200);
     assert!(status["monitors"].as_array().is_some_and(|list| list.len() == seen.len()), "{status}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_has_a_past_whose_figures_incidents_and_events_agree() {
+    let demo = CoordinatorProcess::up(&["--demo"]).await;
+    let key = demo.ready.api_key.clone().expect("the first start makes a key");
+    let page = demo.ready.page_id.clone().expect("the first start makes a page");
+    let client = demo.api().with_key(Some(&key));
+    let monitors = client.monitors(&page).await;
+    let checkout = monitors.iter().find(|it| it["name"] == "Checkout").and_then(|it| it["id"].as_str());
+    let of_checkout = format!("/pages/{page}/monitors/{}", checkout.expect("it is a monitor of the demo"));
+
+    // The bar of that day has the outage,
+    let days = client.get(&format!("{of_checkout}/uptime")).await.expect_status(200)["days"].take();
+    let days = days.as_array().cloned().unwrap_or_default();
+    assert!(days.len() == 90 && days.iter().all(|day| day["passed"].as_u64() > Some(0)), "{days:?}");
+    let failed: Vec<&Value> = days.iter().filter(|day| day["failed"].as_u64() > Some(0)).collect();
+    let [_, newest] = failed[..] else { panic!("two days with an outage: {failed:?}") };
+    // which an incident explains,
+    let incidents = client.get(&format!("/pages/{page}/incidents")).await.expect_status(200)["incidents"].take();
+    let explains = |it: &&Value| it["title"] == "Checkout fails" && it["postmortem"].is_string();
+    let incident = incidents.as_array().and_then(|all| all.iter().find(explains)).expect("it is listed").clone();
+    let day = |time: &Value| time.as_str().and_then(|time| time.get(..10)).map(str::to_owned);
+    assert_eq!(day(&incident["startedAt"]), newest["date"].as_str().map(str::to_owned));
+    // and the events have it with its evidence.
+    let events = client.get(&format!("{of_checkout}/events")).await.expect_status(200)["events"].take();
+    let went_down = events.as_array().and_then(|all| all.iter().find(|it| it["to"] == "down")).cloned();
+    let went_down = went_down.expect("it is listed");
+    assert_eq!(day(&went_down["downSince"]), day(&incident["startedAt"]));
+    let evidence = went_down["evidence"].as_array().cloned().unwrap_or_default();
+    assert_eq!(evidence.len(), 12, "two rounds in each region");
+    for round in evidence {
+        // The agents of the past are those of today, in their regions.
+        assert_eq!(round["first"]["place"]["region"], round["region"], "{round}");
+    }
+
+    let address = demo.ready.page_url.clone().expect("the page has an address");
+    let path = address.strip_prefix(&demo.ready.base_url).expect("the page is below the base URL");
+    for (path, text) in [
+        (format!("{path}/incidents/{}", incident["id"].as_str().unwrap_or_default()), "before the migration"),
+        (format!("{path}/feed.atom"), "Checkout fails"),
+        (path.to_owned(), "Move of the database to new hosts"),
+        (path.to_owned(), "are simulated, too"),
+    ] {
+        let response = client.send(Method::GET, &path, None).await;
+        assert!(response.status == 200 && response.text.contains(text), "{path}: no {text:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -62,6 +62,10 @@ pub(super) fn welcome(
         }
         UpMode::Demo => {
             fact("Agents", "twelve: six regions, two networks in each, all in this process");
+            fact(
+                "History",
+                "90 days before the first start, simulated: outages, incidents, deploys, alerts, subscribers",
+            );
             text.push_str(
                 "\nWithin two minutes the page's monitors show every state: up, slow (from Oceania), down, and down \
                  from Asia only.",

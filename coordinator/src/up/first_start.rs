@@ -27,6 +27,19 @@ pub(super) struct FirstStart {
 impl FirstStart {
     /// Finds the records and creates missing ones, so that a later start completes an interrupted one.
     pub(super) async fn find_or_create(service: &Services, kind: &UpMode) -> ServiceResult<Self> {
+        let (account, page) = Self::find_or_create_page(service, kind).await?;
+        let key = if service.keys.list(account.id).await?.is_empty() {
+            let new =
+                NewKey { account: account.id, name: "first key".to_owned(), access: KeyAccess::Write, page: None };
+            Some(service.keys.create(new).await?.1)
+        } else {
+            None
+        };
+        Ok(Self { account, page, key })
+    }
+
+    /// Finds or creates the account and its page.
+    pub(super) async fn find_or_create_page(service: &Services, kind: &UpMode) -> ServiceResult<(Account, Page)> {
         let account = match service.accounts.list().await?.into_iter().next() {
             Some(account) => account,
             None => service.accounts.create(OWNER, None).await?,
@@ -41,14 +54,7 @@ impl FirstStart {
             (Some(page), _, _) | (None, Some(page), UpMode::Single { .. }) => page.clone(),
             (None, _, _) => service.pages.create_as_operator(account.id, name, slug).await?,
         };
-        let key = if service.keys.list(account.id).await?.is_empty() {
-            let new =
-                NewKey { account: account.id, name: "first key".to_owned(), access: KeyAccess::Write, page: None };
-            Some(service.keys.create(new).await?.1)
-        } else {
-            None
-        };
-        Ok(Self { account, page, key })
+        Ok((account, page))
     }
 
     /// Returns the account's owner as a caller of the service. Its key exists in memory only and is useless from

@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
 use parallax_agent::config::{AgentConfig, NameServers};
 use parallax_agent::data_folder::DataFolder;
 use parallax_agent::error::AgentError;
@@ -76,10 +75,11 @@ impl LocalAgents {
         for local in revoked {
             tracing::warn!(agent = local.name, "a local agent was revoked; delete its folder to let it join again");
         }
-        let joining = locals.iter().map(|local| join(&folder, &mesh, &running.members, local));
-        let mut configs = try_join_all(joining).await?;
-        for config in &mut configs {
-            config.secrets_key_file.clone_from(&settings.secrets_key_file);
+        // One after another: agents are numbered in the order in which they join, and the demo's history names them.
+        let mut configs = Vec::new();
+        for local in &locals {
+            let config = join(&folder, &mesh, &running.members, local).await?;
+            configs.push(AgentConfig { secrets_key_file: settings.secrets_key_file.clone(), ..config });
         }
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();

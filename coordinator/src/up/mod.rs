@@ -165,6 +165,9 @@ pub(crate) async fn run(
         config.mail.transport = MailTransport::Folder;
         config.mail.folder = Some(config.data.join(MAIL_FOLDER));
     }
+    if kind == UpMode::Demo {
+        demo::write_first_records(&config).await?;
+    }
     let (stop, stopping) = watch::channel(false);
     let running = app::start(config.clone(), stopping).await?;
     let outcome = tokio::select! {
@@ -217,13 +220,14 @@ async fn start_local_parts(
     };
     let (root, rdap) = outside.as_ref().map(|(certificate, it)| (&certificate.root, &it.url)).unzip();
     let locals = kind.agents(root, rdap);
-    let agents = LocalAgents::start(config, running, &locals).await?;
+    // Targets are served before the agents check them.
     let demo = match outside {
         Some((certificate, registry)) => {
             Some(Demo::start(&config.data, &running.service, &first, &certificate, registry).await?)
         }
         None => None,
     };
+    let agents = LocalAgents::start(config, running, &locals).await?;
     agents.wait_until_connected(&running.members).await;
     if let Some(path) = ready_file {
         ready_file::write(&path, &ReadyInfo::of(running, first.key.as_ref(), Some(&first.page)))?;

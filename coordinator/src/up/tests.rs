@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use parallax_core::delivery::{Delivery, DeliveryState, Recipient};
+use parallax_core::time::{DAY, HOUR, MINUTE};
+use parallax_service::incidents::IncidentFilter;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::{interval, timeout};
@@ -78,6 +81,66 @@ async fn a_second_start_of_the_demo_creates_nothing_twice() {
     demo.stop().await;
     assert_eq!(names_on(&data, &page).await, names);
     assert_eq!(std::fs::read_to_string(data.join("demo.json")).unwrap(), remembered, "targets keep their ports");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_starts_with_a_past_of_which_nobody_is_notified() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let demo = Started::start(UpMode::Demo, &data).await;
+    demo.stop().await;
+    let opened = app::open(&CoordinatorConfig { data: data.clone(), ..CoordinatorConfig::default() }).await.unwrap();
+    let first = FirstStart::find_or_create(&opened.service, &UpMode::Demo).await.unwrap();
+    let (caller, page) = (first.caller(&opened.service), first.page.id);
+
+    let filter = IncidentFilter { open: false, before: None, limit: 50 };
+    let incidents = opened.service.incidents.list(&caller, page, filter).await.unwrap().incidents;
+    let titles: Vec<&str> = incidents.iter().map(|detail| detail.incident.title.as_str()).collect();
+    assert!(titles.contains(&"Checkout fails") && titles.contains(&"Move of the database to new hosts"), "{titles:?}");
+    let people = opened.service.subscribers.list(&caller, page, None, 1000).await.unwrap().subscribers;
+    assert!(people.iter().filter(|it| it.confirmed_at.is_some()).count() >= 220);
+
+    let read = opened.store().reader();
+    let monitors = read.monitors_of(page).unwrap();
+    let checkout = monitors.iter().find(|it| it.value.name == "Checkout").unwrap().value.clone();
+    assert_eq!(read.days(checkout.id, 0..i64::MAX / HOUR).unwrap().len(), 91);
+    // Alerts of the past are in the log, and each was delivered when it was due: none was sent now.
+    let now = opened.service.now();
+    let is_for_subscriber = |it: &Delivery| matches!(it.to, Recipient::Subscriber(_));
+    let deliveries: Vec<Delivery> =
+        read.deliveries_of(Some(page), None, 1000).unwrap().into_iter().map(|it| it.value).collect();
+    let past: Vec<_> = deliveries.iter().filter(|it| now.since(it.created_at) > DAY).collect();
+    assert!(past.iter().any(|it| it.event == "went-down" && it.monitor == Some(checkout.id)));
+    for delivery in past {
+        let DeliveryState::Delivered(at) = delivery.state else { panic!("{delivery:?}") };
+        assert!(at.since(delivery.created_at) < MINUTE && !is_for_subscriber(delivery), "{delivery:?}");
+    }
+    let is_notified = |it: &&Delivery| is_for_subscriber(it) && it.event.starts_with("incident");
+    assert_eq!(deliveries.iter().find(is_notified), None, "no subscriber hears of the past");
+    opened.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_first_start_of_the_demo_is_completed_without_a_second_past() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let config = CoordinatorConfig { data: folder.path().join("data"), ..UpMode::Demo.defaults() };
+    let mut pasts = Vec::new();
+    for _ in 0..2 {
+        // As if the process had ended before it wrote the file.
+        let _ = std::fs::remove_file(config.data.join("demo.json"));
+        demo::write_first_records(&config).await.unwrap();
+        let opened = app::open(&config).await.unwrap();
+        let (_, page) = FirstStart::find_or_create_page(&opened.service, &UpMode::Demo).await.unwrap();
+        let read = opened.store().reader();
+        let monitors = read.monitors_of(page.id).unwrap();
+        let deliveries = read.deliveries_of(Some(page.id), None, 1000).unwrap().len();
+        pasts.push((monitors.len(), deliveries, read.subscribers_count(page.id).unwrap(), page.created_at));
+        assert!(monitors.iter().filter(|it| it.value.created_at == page.created_at).count() == monitors.len() - 1);
+        opened.close().await;
+    }
+    assert_eq!(pasts[0], pasts[1]);
+    assert!(config.data.join("demo.json").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,6 +18,7 @@ mod seal;
 mod tests;
 pub use event_retention::trim_events;
 pub use figures::{FiguresQuery, MonitorFigures};
+pub use seal::{PastHour, seal_past};
 
 use std::collections::BTreeMap;
 use std::ops::Range;

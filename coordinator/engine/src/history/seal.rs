@@ -14,6 +14,7 @@ use parallax_core::rollup::{RollupRules, day_of};
 use parallax_core::time::{HOUR, Timestamp};
 use parallax_core::uptime::TimeSpans;
 use parallax_core::vantage::Region;
+use parallax_store::batch::MAX_COMPACTED_PER_OP;
 use parallax_store::{Block, Op, Result, Rollup, StoreRead};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -75,28 +76,62 @@ fn seal(sealing: &Sealing, read: &dyn StoreRead, windows: &WindowSource, ops: &m
     }
     // A monitor that was deleted in the meantime gets no blocks.
     let Some(monitor) = read.monitor(sealing.monitor)? else { return Ok(()) };
-    let page = read.page(monitor.value.page)?.map(|page| page.value);
-    let account = page.as_ref().map(|page| read.account(page.account)).transpose()?.flatten();
     let hours = || sealing.hours.iter().map(|sealed| sealed.hour);
     let hour_start = |hour: i64| Timestamp::from_millis(hour.saturating_mul(HOUR));
     let first = hours().min().map_or(Timestamp::default(), hour_start);
     let end = hours().max().map_or(first, |hour| hour_start(hour.saturating_add(1)));
-    let mut sealer = MonitorSealer {
-        read,
-        zone: page.map_or(Tz::UTC, |page| page.timezone),
-        plan: account.map_or(Plan::Free, |account| account.value.plan),
-        windows: windows(read, &monitor.value, first..end),
-        monitor: monitor.value,
-        hours: BTreeMap::new(),
-        days: BTreeMap::new(),
-        ops: Vec::new(),
-    };
+    let windows = windows(read, &monitor.value, first..end);
+    let mut sealer = MonitorSealer::new(read, monitor.value, windows)?;
     for hour in &sealing.hours {
         sealer.seal_hour(hour)?;
     }
     sealer.write_rollups();
     ops.append(&mut sealer.ops);
     Ok(())
+}
+
+/// Readings of one region and hour that never were in a tail, in order of round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastHour {
+    /// Region of the rounds.
+    pub region: Region,
+    /// Hour since the epoch in which they were due.
+    pub hour: i64,
+    /// The readings.
+    pub readings: Vec<BlockReading>,
+}
+
+/// Builds the roll-ups of a monitor's past, and blocks of its hours from `blocks_from` on, by the rules for sealed
+/// tails. Meant for a monitor without history. Blocks.
+///
+/// # Errors
+/// If the store can't be read.
+pub fn seal_past(
+    read: &dyn StoreRead,
+    monitor: &Monitor,
+    windows: TimeSpans,
+    blocks_from: i64,
+    past: impl IntoIterator<Item = PastHour>,
+) -> Result<Vec<Op>> {
+    let (id, slot) = (monitor.id, monitor.slot);
+    let mut sealer = MonitorSealer::new(read, monitor.clone(), windows)?;
+    let mut latest = 0;
+    for PastHour { region, hour, readings } in past {
+        if readings.is_empty() {
+            continue;
+        }
+        latest = hour.max(latest);
+        if hour >= blocks_from {
+            let bytes = pack(hour, &readings);
+            sealer.ops.push(Op::PutBlock(Block { monitor: id, slot, region, hour, bytes }));
+        }
+        sealer.add_to_rollups(region, hour, &readings)?;
+    }
+    sealer.write_rollups();
+    // Compacted at once, they are a few hundred records instead of thousands.
+    let compaction = Op::CompactHistory(id, latest.saturating_add(1));
+    let slices = sealer.ops.chunks(MAX_COMPACTED_PER_OP);
+    Ok(slices.flat_map(|slice| slice.iter().cloned().chain([compaction.clone()])).collect())
 }
 
 /// The sealing of one monitor.
@@ -111,7 +146,22 @@ struct MonitorSealer<'a> {
     ops: Vec<Op>,
 }
 
-impl MonitorSealer<'_> {
+impl<'a> MonitorSealer<'a> {
+    fn new(read: &'a dyn StoreRead, monitor: Monitor, windows: TimeSpans) -> Result<Self> {
+        let page = read.page(monitor.page)?.map(|page| page.value);
+        let account = page.as_ref().map(|page| read.account(page.account)).transpose()?.flatten();
+        Ok(Self {
+            read,
+            zone: page.map_or(Tz::UTC, |page| page.timezone),
+            plan: account.map_or(Plan::Free, |account| account.value.plan),
+            windows,
+            monitor,
+            hours: BTreeMap::new(),
+            days: BTreeMap::new(),
+            ops: Vec::new(),
+        })
+    }
+
     /// Turns a tail into a block, or merges it into its hour's existing block: only new readings are added to
     /// roll-ups.
     fn seal_hour(&mut self, sealed: &SealedHour) -> Result<()> {
@@ -133,16 +183,17 @@ impl MonitorSealer<'_> {
     }
 
     fn add_to_rollups(&mut self, region: Region, hour: i64, added: &[BlockReading]) -> Result<()> {
-        let (read, id) = (self.read, self.monitor.id);
+        let (read, id, zone) = (self.read, self.monitor.id, self.zone);
         let slow_threshold_ms = self.monitor.slow_threshold(region, self.plan);
-        for sample in added {
-            let excluded = self.windows.contains(sample.due);
-            let rules = RollupRules { slow_threshold_ms, excluded };
-            let hour_rollups = rollup_entry(&mut self.hours, hour, |hours| read.hours(id, hours))?;
-            hour_rollups.entry(region).or_default().add(sample, rules);
-            let Some(day) = day_of(sample.due, self.zone) else { continue };
-            let day_rollups = rollup_entry(&mut self.days, i64::from(day.to_epoch_days()), |days| read.days(id, days))?;
-            day_rollups.entry(region).or_default().counts.add(sample, rules);
+        let windows = &self.windows;
+        let rules = |due| RollupRules { slow_threshold_ms, excluded: windows.contains(due) };
+        let hour_rollups = rollup_entry(&mut self.hours, hour, |hours| read.hours(id, hours))?;
+        let hour_rollup = hour_rollups.entry(region).or_default();
+        added.iter().for_each(|sample| hour_rollup.add(sample, rules(sample.due)));
+        for (day, samples) in by_day(added, zone) {
+            let day_rollups = rollup_entry(&mut self.days, day, |days| read.days(id, days))?;
+            let day_rollup = day_rollups.entry(region).or_default();
+            samples.iter().for_each(|sample| day_rollup.counts.add(sample, rules(sample.due)));
         }
         Ok(())
     }
@@ -152,6 +203,17 @@ impl MonitorSealer<'_> {
         let hours = self.hours.iter().filter_map(|(hour, rollups)| rollup(id, *hour, rollups)).map(Op::PutHour);
         let days = self.days.iter().filter_map(|(day, rollups)| rollup(id, *day, rollups)).map(Op::PutDay);
         self.ops.extend(hours.chain(days));
+    }
+}
+
+/// Splits the readings of one hour by days since the epoch. Time-zone look-ups are slow, and most hours are in one day.
+fn by_day(samples: &[BlockReading], zone: Tz) -> Vec<(i64, &[BlockReading])> {
+    let number = |due| day_of(due, zone).map(|day| i64::from(day.to_epoch_days()));
+    let dues = || samples.iter().map(|sample| sample.due);
+    let (first, last) = (dues().min().and_then(number), dues().max().and_then(number));
+    match first {
+        Some(day) if first == last => vec![(day, samples)],
+        _ => samples.chunks(1).filter_map(|chunk| Some((number(chunk.first()?.due)?, chunk))).collect(),
     }
 }
 

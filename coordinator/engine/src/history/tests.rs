@@ -1,6 +1,7 @@
 //! Figures of the history equal those of a naive count, regardless of late readings, sealing and restarts.
 
 mod folding;
+mod past;
 mod plans;
 mod windows;
 

@@ -5,6 +5,7 @@ use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::destination::{Channel, Destination};
 use parallax_core::patch::PatchField;
 use parallax_core::subscriber::request::SubscriptionRequest;
+use parallax_core::subscriber::{Contact, MAX_SUBSCRIBERS};
 use parallax_service::ServiceError;
 use parallax_service::idempotency::IdempotentRequest;
 use tokio::net::TcpListener;
@@ -24,14 +25,13 @@ impl DemoOwner<'_> {
         targets::bind(known_port).await.map_err(UpError::Target)
     }
 
-    /// Creates the destination and the subscribers that are missing, or updates their port.
-    pub(super) async fn create_receivers(&self, port: u16) -> Result<(), ServiceError> {
+    /// Creates the destination if it is missing, or updates its port.
+    pub(super) async fn create_destination(&self, port: u16) -> Result<(), ServiceError> {
         let page = self.first.page.id;
-        let url = |path: &str| format!("http://127.0.0.1:{port}/{path}");
         let once = IdempotentRequest::new(None, &|_| Vec::new());
-        let edit = DestinationEdit { url: PatchField::Value(url("alerts")), ..DestinationEdit::default() };
+        let edit = DestinationEdit { url: PatchField::Value(url(port, "alerts")), ..DestinationEdit::default() };
         match self.destination().await? {
-            Some(existing) if self::port(&existing) == Some(port) => return Ok(()),
+            Some(existing) if self::port(&existing) == Some(port) => {}
             Some(existing) => {
                 self.service.destinations.edit(&self.caller, page, existing.id, &edit, &once).await?;
             }
@@ -44,8 +44,20 @@ impl DemoOwner<'_> {
                 self.service.destinations.create(&self.caller, page, &edit, &once).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Subscribes the receiver and the visitor unless the receiver is a subscriber. It must be served, since it is sent a
+    /// challenge.
+    pub(super) async fn subscribe_visitors(&self, port: u16) -> Result<(), ServiceError> {
+        let own = url(port, "news");
+        let page = self.first.page.id;
+        let all = self.service.subscribers.list(&self.caller, page, None, MAX_SUBSCRIBERS).await?.subscribers;
+        if all.iter().any(|it| matches!(&it.contact, Contact::Webhook { url, .. } if *url == own)) {
+            return Ok(());
+        }
         for ask in [
-            SubscriptionRequest { url: Some(url("news")), ..SubscriptionRequest::default() },
+            SubscriptionRequest { url: Some(own), ..SubscriptionRequest::default() },
             SubscriptionRequest { email: Some(VISITOR.to_owned()), ..SubscriptionRequest::default() },
         ] {
             self.service.subscribers.subscribe(&self.first.page, &ask).await?;
@@ -57,6 +69,10 @@ impl DemoOwner<'_> {
         let all = self.service.destinations.list(&self.caller, self.first.page.id).await?;
         Ok(all.into_iter().find(|destination| destination.name == NAME))
     }
+}
+
+fn url(port: u16, path: &str) -> String {
+    format!("http://127.0.0.1:{port}/{path}")
 }
 
 fn port(destination: &Destination) -> Option<u16> {

@@ -30,6 +30,11 @@ struct StoredTarget {
 }
 
 impl DemoState {
+    /// Returns true if a start has written the file.
+    pub(super) fn exists(data: &Path) -> bool {
+        path(data).exists()
+    }
+
     /// Reads the file; without one, nothing is stored.
     pub(super) fn read(data: &Path) -> Result<Self, UpError> {
         let path = path(data);

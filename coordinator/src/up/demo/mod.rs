@@ -6,7 +6,10 @@ mod certificate;
 mod demo_agents;
 mod demo_state;
 mod external_services;
+mod first_records;
+mod history;
 mod monitors;
+mod site_latency;
 mod targets;
 mod webhook_receiver;
 
@@ -26,10 +29,15 @@ pub(super) use self::certificate::DemoCertificate;
 pub(super) use self::demo_agents::DEMO_AGENTS;
 use self::demo_state::DemoState;
 pub(super) use self::external_services::DemoRegistry;
+pub(super) use self::first_records::write_first_records;
 use self::monitors::{MonitorSpec, SPECS, TargetKind};
 use self::webhook_receiver::DemoWebhookReceiver;
 use super::UpError;
 use super::first_start::FirstStart;
+
+/// Description of the page, which names what is simulated.
+const DESCRIPTION: &str =
+    "A simulated shop with healthy and failing sites. The 90 days before the demo's first start are simulated, too.";
 
 /// The running demo.
 #[derive(Debug)]
@@ -53,38 +61,36 @@ impl Demo {
         let mut state = DemoState::read(data)?;
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let started = Instant::now();
+        let started = targets::DemoStart { at: service.now(), instant: Instant::now() };
         tasks.spawn(registry.serve(service.now(), stopping.clone()));
         let owner = DemoOwner { service, caller: first.caller(service), first };
         owner.describe_page().await?;
         let (receiver, inbox) = owner.bind_receiver().await?;
         tasks.spawn(DemoWebhookReceiver::default().serve(receiver, stopping.clone()));
-        owner.create_receivers(inbox).await?;
+        owner.create_destination(inbox).await?;
+        owner.subscribe_visitors(inbox).await?;
         for spec in SPECS {
             let remembered = state.get(spec.key);
-            let port = match spec.kind {
-                TargetKind::Site(_) | TargetKind::Port | TargetKind::Certificate | TargetKind::Vendor => {
-                    let (listener, port) = targets::bind(remembered.and_then(|remembered| remembered.port))
-                        .await
-                        .map_err(UpError::Target)?;
-                    let stopping = stopping.clone();
-                    match spec.kind {
-                        TargetKind::Site(behaviour) => {
-                            tasks.spawn(targets::serve_site(listener, spec.name, behaviour, started, stopping))
-                        }
-                        TargetKind::Certificate => {
-                            tasks.spawn(targets::serve_tls(listener, certificate.acceptor.clone(), stopping))
-                        }
-                        TargetKind::Vendor => tasks.spawn(external_services::serve_vendor(listener, stopping)),
-                        TargetKind::Port
-                        | TargetKind::Name
-                        | TargetKind::Host
-                        | TargetKind::Domain
-                        | TargetKind::Pings => tasks.spawn(targets::serve_port(listener, stopping)),
-                    };
-                    Some(port)
-                }
-                TargetKind::Name | TargetKind::Host | TargetKind::Domain | TargetKind::Pings => None,
+            let port = if spec.kind.is_served() {
+                let (listener, port) =
+                    targets::bind(remembered.and_then(|remembered| remembered.port)).await.map_err(UpError::Target)?;
+                let stopping = stopping.clone();
+                match spec.kind {
+                    TargetKind::Site(behaviour, base_ms) => {
+                        let site = targets::Site { name: spec.name, behaviour, base_ms, started };
+                        tasks.spawn(targets::serve_site(listener, site, stopping))
+                    }
+                    TargetKind::Certificate => {
+                        tasks.spawn(targets::serve_tls(listener, certificate.acceptor.clone(), stopping))
+                    }
+                    TargetKind::Vendor => tasks.spawn(external_services::serve_vendor(listener, stopping)),
+                    TargetKind::Port | TargetKind::Name | TargetKind::Host | TargetKind::Domain | TargetKind::Pings => {
+                        tasks.spawn(targets::serve_port(listener, stopping))
+                    }
+                };
+                Some(port)
+            } else {
+                None
             };
             let monitor = match remembered {
                 Some(remembered) if remembered.port == port => continue,
@@ -117,8 +123,9 @@ impl DemoOwner<'_> {
             return Ok(());
         }
         let edit = PageEdit {
-            description: PatchField::Value("A small simulated world of healthy and failing sites.".to_owned()),
+            description: PatchField::Value(DESCRIPTION.to_owned()),
             show_locations: PatchField::Value(true),
+            show_deploys: PatchField::Value(true),
             ..PageEdit::default()
         };
         let once = IdempotentRequest::new(None, &|_| Vec::new());
@@ -126,13 +133,18 @@ impl DemoOwner<'_> {
         Ok(())
     }
 
-    /// Creates a monitor, or finds the one that an interrupted start created.
+    /// Finds a monitor that `demo.json` lacks, or creates it.
     async fn find_or_create_monitor(&self, spec: &MonitorSpec, port: Option<u16>) -> Result<MonitorId, ServiceError> {
-        let page = self.first.page.id;
-        let monitors = self.service.monitors.list(&self.caller, page).await?;
-        if let Some(existing) = monitors.iter().find(|it| it.monitor.name == spec.name) {
-            return self.move_monitor(existing.monitor.id, spec, port).await;
+        let monitors = self.service.monitors.list(&self.caller, self.first.page.id).await?;
+        match monitors.iter().find(|it| it.monitor.name == spec.name) {
+            Some(existing) => self.move_monitor(existing.monitor.id, spec, port).await,
+            None => self.create_monitor(spec, port).await,
         }
+    }
+
+    /// Creates a monitor.
+    async fn create_monitor(&self, spec: &MonitorSpec, port: Option<u16>) -> Result<MonitorId, ServiceError> {
+        let page = self.first.page.id;
         let once = IdempotentRequest::new(None, &|_| Vec::new());
         match self.service.monitors.create(&self.caller, page, &spec.edit(port), &once).await? {
             RequestOutcome::Fresh(created) => Ok(created.monitor.id),

@@ -12,8 +12,8 @@ use super::targets::SiteBehaviour;
 /// Target of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TargetKind {
-    /// A site of the demo.
-    Site(SiteBehaviour),
+    /// A site of the demo, with its response time from nearby in milliseconds.
+    Site(SiteBehaviour, u32),
     /// An open port of the demo.
     Port,
     /// Addresses of a name.
@@ -45,12 +45,22 @@ pub(super) struct MonitorSpec {
 
 /// Every monitor, in page order.
 pub(super) const SPECS: &[MonitorSpec] = &[
-    spec("website", "Website", "Shop", TargetKind::Site(SiteBehaviour::Healthy)),
-    spec("checkout", "Checkout", "Shop", TargetKind::Site(SiteBehaviour::Healthy)),
-    spec("search", "Search (slow from Oceania)", "Shop", TargetKind::Site(SiteBehaviour::SlowFrom(Region::Oceania))),
-    spec("images", "Images (down from Asia only)", "Delivery", TargetKind::Site(SiteBehaviour::DownFrom(Region::Asia))),
-    spec("legacy", "Legacy API (down)", "Delivery", TargetKind::Site(SiteBehaviour::Down)),
-    spec("stock", "Stock levels (flapping)", "Delivery", TargetKind::Site(SiteBehaviour::Flapping)),
+    spec("website", "Website", "Shop", TargetKind::Site(SiteBehaviour::Healthy, 70)),
+    spec("checkout", "Checkout", "Shop", TargetKind::Site(SiteBehaviour::Healthy, 110)),
+    spec(
+        "search",
+        "Search (slow from Oceania)",
+        "Shop",
+        TargetKind::Site(SiteBehaviour::SlowFrom(Region::Oceania), 95),
+    ),
+    spec(
+        "images",
+        "Images (down from Asia only)",
+        "Delivery",
+        TargetKind::Site(SiteBehaviour::DownFrom(Region::Asia), 40),
+    ),
+    spec("legacy", "Legacy API (down)", "Delivery", TargetKind::Site(SiteBehaviour::Down, 105)),
+    spec("stock", "Stock levels (flapping)", "Delivery", TargetKind::Site(SiteBehaviour::Flapping, 90)),
     spec("database", "Database port", "Infrastructure", TargetKind::Port),
     spec("dns", "Name service", "Infrastructure", TargetKind::Name),
     spec("certificate", "Certificate", "Infrastructure", TargetKind::Certificate),
@@ -63,11 +73,35 @@ pub(super) const SPECS: &[MonitorSpec] = &[
 /// Threshold of a slow response, in milliseconds.
 const SLOW_MS: i64 = 400;
 
+impl TargetKind {
+    /// Returns true if the demo serves it at a port of its own.
+    pub(super) const fn is_served(self) -> bool {
+        match self {
+            Self::Site(..) | Self::Port | Self::Certificate | Self::Vendor => true,
+            Self::Name | Self::Host | Self::Domain | Self::Pings => false,
+        }
+    }
+}
+
 impl MonitorSpec {
+    /// Response time of a site from nearby in milliseconds; none for other targets.
+    pub(super) const fn base_ms(&self) -> Option<u32> {
+        match self.kind {
+            TargetKind::Site(_, base_ms) => Some(base_ms),
+            TargetKind::Port
+            | TargetKind::Name
+            | TargetKind::Host
+            | TargetKind::Domain
+            | TargetKind::Vendor
+            | TargetKind::Certificate
+            | TargetKind::Pings => None,
+        }
+    }
+
     /// Builds the edit that creates the monitor.
     pub(super) fn edit(&self, port: Option<u16>) -> MonitorEdit {
         let kind = match self.kind {
-            TargetKind::Site(_) => "http",
+            TargetKind::Site(..) => "http",
             TargetKind::Port => "tcp",
             TargetKind::Name => "dns",
             TargetKind::Host => "ping",
@@ -83,10 +117,10 @@ impl MonitorSpec {
             check: self.target(port),
             ..MonitorEdit::default()
         };
-        if matches!(self.kind, TargetKind::Site(_)) {
+        if matches!(self.kind, TargetKind::Site(..)) {
             edit.slow_threshold_ms = PatchField::Value(SLOW_MS);
         }
-        if let TargetKind::Site(SiteBehaviour::SlowFrom(region)) = self.kind {
+        if let TargetKind::Site(SiteBehaviour::SlowFrom(region), _) = self.kind {
             // By default, only Europe counts for response times.
             let regions = [Region::Europe, region].map(|region| region.name().to_owned());
             edit.latency_regions = PatchField::Value(regions.to_vec());
@@ -98,7 +132,7 @@ impl MonitorSpec {
     pub(super) fn target(&self, port: Option<u16>) -> CheckEdit {
         let mut check = CheckEdit::default();
         match (self.kind, port) {
-            (TargetKind::Site(_), Some(port)) => {
+            (TargetKind::Site(..), Some(port)) => {
                 check.url = PatchField::Value(format!("http://127.0.0.1:{port}/"));
             }
             (TargetKind::Port, Some(port)) => {
@@ -128,7 +162,7 @@ impl MonitorSpec {
                 check.grace_minutes = PatchField::Value(60);
             }
             // Served targets always have a port.
-            (TargetKind::Site(_) | TargetKind::Port | TargetKind::Certificate | TargetKind::Vendor, None) => {}
+            (TargetKind::Site(..) | TargetKind::Port | TargetKind::Certificate | TargetKind::Vendor, None) => {}
         }
         check
     }

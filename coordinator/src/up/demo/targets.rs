@@ -13,6 +13,7 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +23,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::demo_agents::region_of;
+use super::site_latency::response_ms;
 
 /// Concurrent connections of one target.
 const CONNECTIONS: usize = 256;
@@ -86,20 +88,49 @@ pub(super) async fn bind(port: Option<u16>) -> io::Result<(TcpListener, u16)> {
     Ok((listener, port))
 }
 
+/// Start of the demo.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DemoStart {
+    /// By the coordinator's clock.
+    pub(super) at: Timestamp,
+    pub(super) instant: Instant,
+}
+
+/// A site.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Site {
+    pub(super) name: &'static str,
+    pub(super) behaviour: SiteBehaviour,
+    /// Response time from nearby, in milliseconds.
+    pub(super) base_ms: u32,
+    pub(super) started: DemoStart,
+}
+
+impl Site {
+    /// Returns the response to a client now. A healthy one that isn't slow takes as long as its distance demands.
+    fn respond(&self, from: Option<Region>) -> SiteResponse {
+        let elapsed = self.started.instant.elapsed();
+        let response = self.behaviour.respond(from, elapsed);
+        match from {
+            Some(region) if response.is_healthy && response.delay.is_zero() => {
+                let at = self.started.at + i64::try_from(elapsed.as_millis()).unwrap_or(0);
+                // The nanoseconds at which a request arrives are as good as random.
+                let millis = response_ms(self.base_ms, region, at, u64::from(elapsed.subsec_nanos()));
+                SiteResponse { delay: Duration::from_millis(millis.into()), ..response }
+            }
+            _ => response,
+        }
+    }
+}
+
 /// Serves a site until shutdown.
-pub(super) async fn serve_site(
-    listener: TcpListener,
-    name: &'static str,
-    behaviour: SiteBehaviour,
-    started: Instant,
-    stop: watch::Receiver<bool>,
-) {
+pub(super) async fn serve_site(listener: TcpListener, site: Site, stop: watch::Receiver<bool>) {
     let connection = move |stream: TcpStream, peer: SocketAddr| async move {
         let from = region_of(peer.ip());
         let service = service_fn(move |_| async move {
-            let answer = behaviour.respond(from, started.elapsed());
+            let answer = site.respond(from);
             sleep(answer.delay).await;
-            Ok::<_, Infallible>(response(name, answer, from))
+            Ok::<_, Infallible>(response(site.name, answer, from))
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);

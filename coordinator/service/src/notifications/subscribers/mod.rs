@@ -351,7 +351,7 @@ impl SubscriberService {
 }
 
 /// Identifies a contact among a page's subscribers.
-fn contact_fingerprint(address: &SubscriberAddress) -> [u8; 16] {
+pub fn contact_fingerprint(address: &SubscriberAddress) -> [u8; 16] {
     Sha256::digest(address.normalized()).first_chunk().copied().unwrap_or_default()
 }
 

@@ -49,7 +49,8 @@ async fn a_site_down_from_asia_fails_only_for_agents_in_asia() {
     let (listener, port) = bind(None).await.unwrap();
     let (stop, stopping) = watch::channel(false);
     let behaviour = SiteBehaviour::DownFrom(Region::Asia);
-    let serving = tokio::spawn(serve_site(listener, "Images", behaviour, Instant::now(), stopping));
+    let started = DemoStart { at: Timestamp::default(), instant: Instant::now() };
+    let serving = tokio::spawn(serve_site(listener, Site { name: "Images", behaviour, base_ms: 5, started }, stopping));
     for agent in &DEMO_AGENTS {
         let response = ask(IpAddr::V4(agent.address()), port).await;
         let status = if agent.region == Region::Asia { "HTTP/1.1 503 " } else { "HTTP/1.1 200 " };
