@@ -11,14 +11,17 @@ use parallax_minify::{LineBreaks, markup, prepare_templates, script, style_sheet
 type Failure = Box<dyn std::error::Error>;
 
 /// Parts of the style sheet of pages, in the order of their rules.
-const SITE: [&str; 11] = [
+const SITE: [&str; 14] = [
     "site/colors.css",
     "site/base.css",
     "site/header.css",
     "site/incidents.css",
     "site/monitors.css",
+    "site/bar_colors.css",
     "site/uptime_bars.css",
     "site/charts.css",
+    "site/region_lines.css",
+    "site/chart_keys.css",
     "site/history.css",
     "site/forms.css",
     "site/media.css",
@@ -26,12 +29,40 @@ const SITE: [&str; 11] = [
 ];
 /// Parts of the style sheet of the API reference.
 const REFERENCE: [&str; 2] = ["reference/frame.css", "reference/content.css"];
+/// Parts of the style sheet of the dashboard. Colors are those of pages.
+const DASHBOARD: [&str; 21] = [
+    "site/colors.css",
+    "site/bar_colors.css",
+    "site/region_lines.css",
+    "dashboard/tokens.css",
+    "dashboard/base.css",
+    "dashboard/frame.css",
+    "dashboard/buttons.css",
+    "dashboard/menus.css",
+    "dashboard/cards.css",
+    "dashboard/charts.css",
+    "dashboard/evidence.css",
+    "dashboard/monitor.css",
+    "dashboard/lists.css",
+    "dashboard/monitors.css",
+    "dashboard/forms.css",
+    "dashboard/choices.css",
+    "dashboard/overlays.css",
+    "dashboard/narrow.css",
+    "dashboard/narrow_frame.css",
+    "dashboard/narrow_lists.css",
+    "dashboard/modes.css",
+];
 /// Scripts by the name under which they are served.
-const SCRIPTS: [(&str, &[&str]); 4] = [
+const SCRIPTS: [(&str, &[&str]); 5] = [
     ("theme.js", &["theme.js"]),
     ("page.js", &["live_updates.js", "page.js"]),
     ("embed.js", &["live_updates.js", "embed.js"]),
     ("reference.js", &["reference.js"]),
+    (
+        "dashboard.js",
+        &["dashboard/screen.js", "dashboard/list.js", "dashboard/live.js", "dashboard/palette.js", "dashboard/keys.js"],
+    ),
 ];
 /// Place of the style sheet in the script for other websites.
 const STYLE: &str = "STYLE";
@@ -64,8 +95,14 @@ fn prepare() -> Result<(), Failure> {
 /// no page.
 fn refuse_unlisted(assets: &Path, folder: &Path) -> Result<(), Failure> {
     let scripts = SCRIPTS.iter().flat_map(|(_, parts)| parts.iter());
-    let listed: Vec<PathBuf> =
-        SITE.iter().chain(&REFERENCE).chain(&WIDGET).chain(scripts).map(|part| assets.join(part)).collect();
+    let listed: Vec<PathBuf> = SITE
+        .iter()
+        .chain(&DASHBOARD)
+        .chain(&REFERENCE)
+        .chain(&WIDGET)
+        .chain(scripts)
+        .map(|part| assets.join(part))
+        .collect();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
@@ -84,6 +121,7 @@ fn prepare_assets(from: &Path, to: &Path) -> Result<(), Failure> {
     }
     fs::create_dir_all(to)?;
     fs::write(to.join("site.css"), style_sheet(from, &SITE)?)?;
+    fs::write(to.join("dashboard.css"), style_sheet(from, &DASHBOARD)?)?;
     fs::write(to.join("reference.css"), style_sheet(from, &REFERENCE)?)?;
     for (name, parts) in SCRIPTS {
         let scripts: Result<String, _> = parts.iter().map(|part| script(&from.join(part))).collect();
@@ -100,5 +138,6 @@ fn prepare_assets(from: &Path, to: &Path) -> Result<(), Failure> {
     }
     fs::write(to.join("widget.js"), widget.replacen(STYLE, &format!("`{style}`"), 1))?;
     fs::write(to.join("icon.svg"), markup(&from.join("icon.svg"), LineBreaks::Drop)?)?;
+    fs::write(to.join("icons.svg"), markup(&from.join("dashboard/icons.svg"), LineBreaks::Drop)?)?;
     Ok(())
 }

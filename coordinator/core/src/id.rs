@@ -94,6 +94,8 @@ ids! {
     DeliveryId = "dlv_";
     /// A page update on its way to its subscribers.
     BulletinId = "bul_";
+    /// A person who signs in to the dashboard.
+    PersonId = "per_";
 }
 
 fn compose(at: Timestamp, random: [u8; 10]) -> u128 {

@@ -6,10 +6,12 @@ pub mod cancelled;
 pub mod edit;
 pub mod series;
 mod size;
+mod template;
 mod transitions;
 mod update_post;
 
 pub use size::MAX_OPEN_BYTES;
+pub use template::UpdateTemplate;
 pub use transitions::{IncidentChange, IncidentEvent};
 pub use update_post::UpdatePost;
 

@@ -1,9 +1,8 @@
-//! API keys: their access and the pages that they reach.
+//! API keys and their access.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AccountId, KeyId, PageId};
-use crate::page::Page;
 use crate::time::Timestamp;
 
 /// Maximum number of API keys of one account.
@@ -55,11 +54,4 @@ pub struct ApiKey {
     pub created_at: Timestamp,
     /// Time of the last use, to the minute.
     pub last_used_at: Option<Timestamp>,
-}
-
-impl ApiKey {
-    /// Returns true if the key reaches the page: same account and, for a key of one page, that page.
-    pub fn reaches(&self, page: &Page) -> bool {
-        self.account == page.account && self.page.is_none_or(|only| only == page.id)
-    }
 }

@@ -14,7 +14,7 @@ mod pt;
 
 use chrono::{Datelike, NaiveDate};
 
-use crate::incident::{Impact, Incident, IncidentStatus};
+use crate::incident::{Impact, Incident, IncidentStatus, UpdateTemplate};
 use crate::page::branding::Language;
 use crate::time::{DAY, HOUR, MINUTE, SECOND};
 use crate::vantage::{Region, RegionSet};
@@ -76,7 +76,8 @@ catalogue! {
         seconds, status_investigating, status_identified, status_monitoring, status_resolved, status_scheduled,
         status_completed, status_cancelled, impact_none, impact_degraded, impact_partial, impact_major,
         line_investigating, line_identified, line_monitoring, line_resolved, line_scheduled, line_completed,
-        line_cancelled, some_monitor, title_one, title_two, title_many, title_one_over, title_two_over,
+        line_cancelled, template_investigating, template_identified, template_fixing, template_monitoring,
+        template_resolved, template_vendor, some_monitor, title_one, title_two, title_many, title_one_over, title_two_over,
         title_many_over, down, down_from, down_everywhere, again, again_from, again_everywhere, sentence,
         because, reachable_elsewhere, one_back, is_back, all_back, unchecked, rest_unchecked, two_sentences,
         title_flapping, title_flapping_over, flapping, steady_up, steady_down, timeout_dns, timeout_connect,
@@ -257,6 +258,19 @@ impl Locale {
             Impact::Partial => self.impact_partial,
             Impact::Major => self.impact_major,
         }
+    }
+
+    /// Text of an update made from a template, about those monitors, or about the page by its name.
+    pub fn template<T: AsRef<str>>(&self, template: UpdateTemplate, names: &[T]) -> String {
+        let pattern = match template {
+            UpdateTemplate::Investigating => self.template_investigating,
+            UpdateTemplate::Identified => self.template_identified,
+            UpdateTemplate::FixInProgress => self.template_fixing,
+            UpdateTemplate::Monitoring => self.template_monitoring,
+            UpdateTemplate::Resolved => self.template_resolved,
+            UpdateTemplate::VendorOutage => self.template_vendor,
+        };
+        fill(pattern, &[&self.list(names)])
     }
 
     /// Default text of an update without a message.

@@ -1,6 +1,8 @@
 //! Monitors: the stored record, and the settings that people edit.
 
+pub mod bulk_edit;
 pub mod edit;
+pub mod order_edit;
 
 use std::collections::BTreeMap;
 

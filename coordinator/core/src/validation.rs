@@ -48,6 +48,11 @@ impl ValidationErrors {
         self.0.push(FieldError { field: field.into(), rule: rule.into() });
     }
 
+    /// Adds the errors of another check.
+    pub fn append(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     /// Returns the value, or records the rule that it violates.
     pub fn record<T>(&mut self, field: &str, value: Result<T, Rule>) -> Option<T> {
         value.map_err(|rule| self.add(field, rule)).ok()

@@ -74,13 +74,35 @@ pub enum Arrival {
     CheckNow(CheckNowRequest),
 }
 
-/// A request to check a monitor now.
+/// A request to check something now.
 #[derive(Debug)]
 pub struct CheckNowRequest {
-    /// The monitor.
-    pub monitor: MonitorId,
+    /// Subject of the check.
+    pub subject: CheckNowSubject,
     /// Receives the results by region; empty if the monitor is not known (yet) or too many requests are open.
     pub reply: oneshot::Sender<Vec<CheckNowResult>>,
+}
+
+/// Subject of a check-now request.
+#[derive(Debug)]
+pub enum CheckNowSubject {
+    /// A monitor that the driver knows.
+    Monitor(MonitorId),
+    /// A check that belongs to no stored monitor, to try it before it is saved.
+    Unsaved(UnsavedCheck),
+}
+
+/// A check that belongs to no stored monitor.
+#[derive(Debug)]
+pub struct UnsavedCheck {
+    /// Stands for the monitor in this request alone: agents name it in their results.
+    pub id: MonitorId,
+    /// Account that asks.
+    pub account: AccountId,
+    /// The check to run.
+    pub check: Arc<Check>,
+    /// The only region to check from; `None` for every region.
+    pub pinned: Option<Region>,
 }
 
 /// Result of a check-now request in one region.

@@ -2,7 +2,7 @@
 //!
 //! An answer of more than `MAX_ANSWER` bytes about an object that can be read again is stored as the object's id,
 //! and a repetition returns its current state. Answers of requests that changed nothing are stored too: executed
-//! again later, such a request might undo a change made in between. The store bounds the answers of each API key
+//! again later, such a request might undo a change made in between. The store bounds the answers of each caller
 //! (the store's `MAX_RESPONSES_PER_KEY`).
 //!
 //! The interface passes the function that writes the answer. It is called once the change is decided, since the answer
@@ -14,15 +14,16 @@ use std::future::Future;
 use parallax_core::alert_settings::AlertSettings;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
-use parallax_core::id::{KeyId, PageId};
+use parallax_core::id::PageId;
 use parallax_core::page::Page;
+use parallax_core::role::Permission;
 use parallax_core::subscriber::Subscriber;
 use parallax_core::time::DAY;
 use parallax_store::{Batch, Expect, Op, Presence, StoredResponse};
 use sha2::{Digest, Sha256};
 
 use super::context::ServiceContext;
-use super::{Caller, ServiceError, ServiceResult};
+use super::{ActorId, Caller, ServiceError, ServiceResult};
 
 /// Name of the header, as written in errors.
 pub const HEADER: &str = "Idempotency-Key";
@@ -85,15 +86,15 @@ impl Rereadable for Subscriber {}
 impl Rereadable for AlertSettings {}
 
 impl IdempotencyKey {
-    /// Derives the identity from the API key, the header's value, and everything that distinguishes the request from
+    /// Derives the identity from the caller, the header's value, and everything that distinguishes the request from
     /// others.
-    pub fn new(key: KeyId, value: &str, request: &[&[u8]]) -> Self {
+    pub fn new(owner: ActorId, value: &str, request: &[&[u8]]) -> Self {
         let mut fingerprint = Sha256::new();
         for part in request {
             fingerprint.update(part.len().to_be_bytes());
             fingerprint.update(part);
         }
-        let name = format!("{key}/{}", hex::encode(Sha256::digest(value.as_bytes())));
+        let name = format!("{owner}/{}", hex::encode(Sha256::digest(value.as_bytes())));
         Self { name, fingerprint: fingerprint.finalize().into() }
     }
 }
@@ -123,7 +124,7 @@ fn long_answer_id(stored: &[u8]) -> Option<u128> {
 impl ServiceContext {
     /// Makes a change on a page, once, under the lock with the id `lock_id`.
     ///
-    /// Errors are checked in this order: a key without write access, a page that it can't access, an idempotency key
+    /// Errors are checked in this order: a caller who may not edit, a page that they can't access, an idempotency key
     /// used for another request; then those of `make`, which returns the answer and the batch. A request that was
     /// executed before is answered with the stored answer, whatever has changed since, as long as its page exists; if
     /// that answer was too long to store, with the object's current state.
@@ -140,7 +141,7 @@ impl ServiceContext {
         M: Fn(Page) -> F,
         F: Future<Output = ServiceResult<(T, Batch)>>,
     {
-        caller.require_write()?;
+        caller.require(Permission::Edit)?;
         let make = &make;
         self.commit_change(lock_id, || async move {
             let page = self.page(caller, page)?;
@@ -231,6 +232,7 @@ impl ServiceContext {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::id::KeyId;
     use parallax_store::StoreError;
 
     use super::*;
@@ -240,7 +242,7 @@ mod tests {
     async fn a_concurrent_repetition_is_not_executed_twice() {
         let world = world().await;
         let service = &world.service;
-        let key = IdempotencyKey::new(KeyId::new(service.now(), [1; 10]), "once", &[b"POST"]);
+        let key = IdempotencyKey::new(ActorId::Key(KeyId::new(service.now(), [1; 10])), "once", &[b"POST"]);
         let answer = |(): &()| b"first".to_vec();
         let once = IdempotentRequest::new(Some(key), &answer);
         assert_eq!(service.context.replayed_answer(&once), Ok(None));

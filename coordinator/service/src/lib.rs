@@ -1,21 +1,25 @@
 //! The service layer: every operation and rule once, shared by the API, the dashboard and the command line.
 //!
 //! [`Services`] has one service per subject; all work on one `ServiceContext`. A [`Caller`] is an authenticated API
-//! key; what the key can't access is [`ServiceError::NotFound`], with the same work as for what does not exist. Every
-//! change is one batch: the record, its preconditions, and an event. After a conflict with another change it is read
-//! and decided again. Operations that no key may call are documented as called by the operator.
+//! key or a signed-in person; what they can't access is [`ServiceError::NotFound`], with the same work as for what does
+//! not exist. Every change is one batch: the record, its preconditions, and an event. After a conflict with another
+//! change it is read and decided again. Operations that no caller may use are documented as called by the operator.
 
 pub mod accounts;
+mod caller;
 mod context;
+pub mod dashboard;
 pub mod domain_verification;
 mod driver_queries;
 pub mod hosts;
 pub mod idempotency;
 pub mod incidents;
+mod last_uses;
 pub mod monitors;
 mod notifications;
 pub mod page_access;
 pub mod pages;
+pub mod people;
 pub mod public_pages;
 mod records;
 pub mod secret_text;
@@ -24,8 +28,8 @@ pub mod store_admin;
 
 use std::sync::Arc;
 
-use parallax_core::key::ApiKey;
 use parallax_core::plan::PlanLimitError;
+use parallax_core::role::Role;
 use parallax_core::subscriber::confirmation_limit::{ConfirmationOrigin, PER_PAGE_MINUTE};
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
@@ -37,8 +41,10 @@ use tokio::sync::{Notify, mpsc, watch};
 use self::accounts::AccountService;
 use self::accounts::keys::KeyService;
 use self::alert_settings::AlertSettingsService;
+pub use self::caller::{Actor, ActorId, Caller};
 use self::context::ServiceContext;
 pub use self::context::ServiceSettings;
+use self::dashboard::DashboardService;
 use self::deliveries::DeliveryService;
 use self::destinations::DestinationService;
 use self::hosts::domains::{DomainService, NoTxtLookup, TxtLookup};
@@ -53,6 +59,7 @@ pub use self::notifications::{alert_settings, deliveries, destinations, subscrib
 use self::page_access::PageAccessService;
 use self::pages::PageService;
 use self::pages::deploys::DeployService;
+use self::people::PeopleService;
 use self::public_pages::PublicPageService;
 use self::statistics::{NoStatistics, Statistics};
 use self::store_admin::StoreService;
@@ -89,10 +96,14 @@ pub struct Services {
     pub deliveries: DeliveryService,
     /// Subscribers of pages.
     pub subscribers: Arc<SubscriberService>,
+    /// Persons who sign in to the dashboard.
+    pub people: PeopleService,
     /// Authorization and sign-in of visitors.
     pub page_access: PageAccessService,
     /// Data of public pages.
     pub public_pages: PublicPageService,
+    /// Data of the dashboard's screens.
+    pub dashboard: DashboardService,
     /// The store, for the operator.
     pub store: StoreService,
     context: Arc<ServiceContext>,
@@ -160,8 +171,10 @@ impl Services {
             destinations: Arc::new(DestinationService::new(context, &limits)),
             deliveries: DeliveryService::new(context),
             subscribers: Arc::new(SubscriberService::new(context, &limits)),
+            people: PeopleService::new(context),
             page_access: PageAccessService::new(context, &hosts),
             public_pages: PublicPageService::new(context, &monitors, &incidents, &history),
+            dashboard: DashboardService::new(context, &history),
             store: StoreService::new(context),
             keys,
             hosts,
@@ -212,23 +225,6 @@ impl Services {
     }
 }
 
-/// An authenticated caller.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// The API key.
-    pub key: ApiKey,
-}
-
-impl Caller {
-    /// Checks that the caller has write access.
-    ///
-    /// # Errors
-    /// [`ServiceError::ReadOnly`] if not.
-    pub fn require_write(&self) -> ServiceResult<()> {
-        if self.key.access.can_write() { Ok(()) } else { Err(ServiceError::ReadOnly) }
-    }
-}
-
 /// Errors of the service layer: one variant for each error code of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
@@ -238,6 +234,12 @@ pub enum ServiceError {
     /// A read key was used to write.
     #[error("this key may only read")]
     ReadOnly,
+    /// The signed-in person's role lacks the permission.
+    #[error("your role ({}) may not do this", role.name())]
+    RoleForbids {
+        /// Their role in the account.
+        role: Role,
+    },
     /// No object with that id that the key can access.
     #[error("not found, or not accessible with this key")]
     NotFound,
@@ -254,6 +256,15 @@ pub enum ServiceError {
     #[error("this monitor was just checked; try again in {seconds} seconds")]
     CheckNowTooSoon {
         /// Seconds until a retry.
+        seconds: u32,
+    },
+    /// The account tested unsaved monitors too often within a minute.
+    #[error(
+        "an account can test {} unsaved monitors a minute; try again in {seconds} seconds",
+        monitors::TESTS_PER_MINUTE
+    )]
+    MonitorTestLimit {
+        /// Seconds until the minute is over.
         seconds: u32,
     },
     /// The page's domain was looked up on request a moment ago.
@@ -306,6 +317,18 @@ pub enum ServiceError {
         /// Seconds until the hour is over.
         seconds: u32,
     },
+    /// No person has that email address and password.
+    #[error("email or password is wrong")]
+    WrongCredentials,
+    /// Too many sign-ins failed; the delay grows with each failure.
+    #[error("too many tries; wait {seconds} seconds")]
+    TooManyTries {
+        /// Seconds until the next try.
+        seconds: u32,
+    },
+    /// The person must confirm their password first.
+    #[error("confirm your password first")]
+    ConfirmationRequired,
     /// The queue of password checks is full.
     #[error("too many passwords are being checked; try again in {seconds} seconds")]
     Busy {

@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use parallax_core::account::Account;
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient, visitor_mailbox_key};
 use parallax_core::destination::Destination;
 use parallax_core::event::{EditKind, Event, EventKind};
-use parallax_core::id::{DestinationId, IncidentId, MonitorId, PageId};
+use parallax_core::id::{DeliveryId, DestinationId, IncidentId, MonitorId, PageId};
 use parallax_core::incident::{Incident, IncidentEvent};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::plan::PlanLimits;
+use parallax_core::time::Timestamp;
 use parallax_dial::address;
-use parallax_store::VersionedValue;
+use parallax_store::{Batch, Op, StoredResponse, VersionedValue};
 use ring::hmac;
 
 use super::context::ServiceContext;
@@ -21,7 +23,7 @@ use super::monitors::history::AgentsByNumber;
 use super::{Caller, ServiceError, ServiceResult};
 
 impl ServiceContext {
-    /// Returns a page that the caller's key can access.
+    /// Returns a page that the caller can access.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for any other page.
@@ -31,7 +33,7 @@ impl ServiceContext {
 
     pub(super) fn accessible_page(&self, caller: &Caller, id: PageId) -> ServiceResult<VersionedValue<Page>> {
         let page = self.store().reader().page(id)?;
-        page.filter(|page| caller.key.reaches(&page.value)).ok_or(ServiceError::NotFound)
+        page.filter(|page| caller.reaches(&page.value)).ok_or(ServiceError::NotFound)
     }
 
     pub(super) fn monitor_on(&self, page: &Page, id: MonitorId) -> ServiceResult<VersionedValue<Monitor>> {
@@ -100,6 +102,24 @@ impl ServiceContext {
         let allows_private = self.settings().allow_private;
         let class = address::blocked_class(ip).filter(|class| !(allows_private && class.is_own_network()))?;
         Some(class.name())
+    }
+
+    /// Adds a mail to a batch for one mailbox that is no subscriber's, about a page or none. It is sent until that time,
+    /// when the address is forgotten.
+    pub(super) fn mail_visitor(
+        &self,
+        (page, event): (Option<PageId>, &str),
+        email: &str,
+        mail: DeliveryMessage,
+        expires_at: Timestamp,
+        batch: &mut Batch,
+    ) {
+        let now = self.now();
+        let id = DeliveryId::new(now, rand::random());
+        let receiver = StoredResponse { fingerprint: [0; 32], response: email.as_bytes().to_vec(), expires_at };
+        batch
+            .write(Op::PutStoredResponse(visitor_mailbox_key(id), receiver))
+            .write(Delivery { page, ..Delivery::waiting(id, Recipient::Visitor(id), event, mail, now) });
     }
 
     /// Computes the HMAC over these parts with the installation's key.

@@ -1,4 +1,4 @@
-//! Secrets as text: API keys and ping tokens.
+//! Secrets as text: API keys, ping tokens, and tokens of sessions and one-time links.
 
 use std::fmt;
 
@@ -71,6 +71,16 @@ impl fmt::Debug for ApiKeyText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyText(…)")
     }
+}
+
+/// Formats 256 random bits as a token of 43 letters and digits, for cookies and links.
+pub(crate) fn random_token(random: [u8; 32]) -> String {
+    base62(&random, SECRET)
+}
+
+/// Returns true for a text of the form of such a token.
+pub(crate) fn is_token(text: &str) -> bool {
+    text.len() == SECRET && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Creates the last part of a ping URL: a random UUID (RFC 9562, version 4; 122 random bits), which clients may

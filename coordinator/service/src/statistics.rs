@@ -68,6 +68,8 @@ pub struct DailyOutcomes {
 /// Round outcomes of a monitor, by slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SliceOutcomes {
+    /// Regions that count for up and down.
+    pub counted: RegionSet,
     /// Round outcomes of every region.
     pub by_region: CountsBySlice,
     /// Watched times.

@@ -10,6 +10,7 @@ mod long_incidents;
 mod mailbox_confirmation;
 mod notifications;
 mod page_deletion;
+mod page_events;
 mod page_limits;
 
 use std::collections::BTreeMap;
@@ -78,7 +79,7 @@ async fn a_key_is_valid_until_revoked_and_its_last_use_is_recorded() {
     let text = world.key(KeyAccess::Read, None).await;
     let caller = world.service.keys.authenticate(text.reveal()).unwrap();
     // The use is recorded in the background.
-    let id = caller.key.id;
+    let id = caller.key().unwrap().id;
     let last_used_at = async || {
         loop {
             let key = world.service.context.store().reader().key(id).unwrap().unwrap().value;
@@ -90,11 +91,11 @@ async fn a_key_is_valid_until_revoked_and_its_last_use_is_recorded() {
     };
     let at = tokio::time::timeout(std::time::Duration::from_secs(20), last_used_at()).await.unwrap();
     assert_eq!(at, world.service.now());
-    world.service.keys.revoke(caller.key.id).await.unwrap();
+    world.service.keys.revoke(caller.key().unwrap().id).await.unwrap();
     assert_eq!(world.service.keys.authenticate(text.reveal()).unwrap_err(), ServiceError::Unauthenticated);
     let unknown = ApiKeyText::new([9; 32]);
     assert_eq!(world.service.keys.authenticate(unknown.reveal()).unwrap_err(), ServiceError::Unauthenticated);
-    assert_eq!(world.service.keys.revoke(caller.key.id).await, Err(ServiceError::NotFound));
+    assert_eq!(world.service.keys.revoke(caller.key().unwrap().id).await, Err(ServiceError::NotFound));
 }
 
 #[tokio::test]
@@ -198,7 +199,8 @@ async fn a_read_only_key_can_change_nothing() {
 async fn a_repeated_request_is_executed_once_within_a_day() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    let idempotency_key = |value: &str, body: &str| Some(IdempotencyKey::new(caller.key.id, value, &[body.as_bytes()]));
+    let idempotency_key =
+        |value: &str, body: &str| Some(IdempotencyKey::new(caller.limit_id(), value, &[body.as_bytes()]));
     let answer = |view: &MonitorWithState| view.monitor.id.to_string().into_bytes();
     let send = async |value: &str, body: &str| {
         let once = IdempotentRequest::new(idempotency_key(value, body), &answer);

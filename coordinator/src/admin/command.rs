@@ -67,6 +67,18 @@ pub(crate) enum AdminCommand {
         /// New plan.
         plan: String,
     },
+    /// Make a one-time link by which an account's owner chooses a password.
+    AccountLink {
+        /// Id or email address of the account; none: the only one.
+        account: Option<String>,
+    },
+    /// Make a person an operator of the installation, or take that back.
+    AccountOperator {
+        /// Email address of the person.
+        email: String,
+        /// True to make them an operator.
+        is_operator: bool,
+    },
     /// Create a page.
     PageCreate {
         /// Account; none: the only one.
@@ -198,14 +210,21 @@ impl From<ServiceError> for CommandError {
             ServiceError::Invalid(_) => "invalid",
             ServiceError::KeyBoundToPage => "one_page",
             ServiceError::IdempotencyKeyReused => "idempotency_key_reused",
-            ServiceError::CheckNowTooSoon { .. } | ServiceError::DomainCheckTooSoon { .. } => "rate_limited",
+            ServiceError::CheckNowTooSoon { .. }
+            | ServiceError::MonitorTestLimit { .. }
+            | ServiceError::DomainCheckTooSoon { .. } => "rate_limited",
+            ServiceError::RoleForbids { .. } | ServiceError::WrongCredentials | ServiceError::ConfirmationRequired => {
+                "forbidden"
+            }
             ServiceError::PlanLimit(_) => "plan_limit",
             ServiceError::PageTestLimit { .. }
             | ServiceError::AccountTestLimit { .. }
             | ServiceError::NotificationLimit { .. }
             | ServiceError::PageConfirmationLimit { .. }
             | ServiceError::AccountConfirmationLimit { .. } => "rate_limited",
-            ServiceError::TooManyPings | ServiceError::Busy { .. } => "rate_limited",
+            ServiceError::TooManyPings | ServiceError::TooManyTries { .. } | ServiceError::Busy { .. } => {
+                "rate_limited"
+            }
         };
         Self::new(code, error.to_string())
     }

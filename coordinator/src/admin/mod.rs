@@ -90,6 +90,17 @@ impl OperatorCommands {
                 let account = self.account(Some(account)).await?;
                 Ok(account_view(&self.service.accounts.set_plan(account, read_plan(plan)?).await?))
             }
+            AdminCommand::AccountLink { account } => {
+                let account = self.account(account.as_deref()).await?;
+                let link = self.service.people.create_set_up_link(account, false).await?;
+                Ok(json!({ "account": account.to_string(), "setUpUrl": link, "validHours": 24 }))
+            }
+            AdminCommand::AccountOperator { email, is_operator } => {
+                let changed = self.service.people.set_operator(email, *is_operator).await;
+                let person = changed.map_err(|error| not_found(error, "person who signs in with this address"))?;
+                let (id, email) = (person.id.to_string(), person.email);
+                Ok(json!({ "id": id, "email": email, "operator": person.is_operator }))
+            }
             AdminCommand::PageCreate { account, name, slug } => {
                 let account = self.account(account.as_deref()).await?;
                 let page = self.service.pages.create_as_operator(account, name, slug).await?;

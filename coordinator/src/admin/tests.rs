@@ -107,6 +107,20 @@ async fn an_operator_creates_an_account_a_page_and_a_key_and_revokes_the_key() {
 }
 
 #[tokio::test]
+async fn an_account_gets_a_set_up_link_and_a_person_the_rights_of_an_operator() {
+    let fixture = AdminFixture::set();
+    fixture.ask(account("ann@example.com")).await.unwrap();
+    let link = |account: Option<&str>| AdminCommand::AccountLink { account: account.map(str::to_owned) };
+    let made = fixture.ask(link(Some("ann@example.com"))).await.unwrap();
+    assert!(made["setUpUrl"].as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:8080/setup/")), "{made}");
+    assert_ne!(fixture.ask(link(None)).await.unwrap()["setUpUrl"], made["setUpUrl"], "each link is new");
+    assert_eq!(fixture.ask(link(Some("eve@example.com"))).await.unwrap_err().code, "not_found");
+    let operator = AdminCommand::AccountOperator { email: "ann@example.com".to_owned(), is_operator: true };
+    let fault = fixture.ask(operator).await.unwrap_err();
+    assert_eq!(fault.message, "there is no such person who signs in with this address");
+}
+
+#[tokio::test]
 async fn a_backup_that_the_store_can_not_make_is_an_error_without_a_file() {
     let fixture = AdminFixture::set();
     let mut received = Vec::new();

@@ -168,7 +168,8 @@ pub(super) fn counts_by_slice(
         }
     }
     let hours = hours.into_iter().map(|hour| span_of_hour(hour, interval_ms)).collect();
-    Ok(SliceOutcomes { by_region: counts, watched: WatchedHours { hours, excluded: windows } })
+    let watched = WatchedHours { hours, excluded: windows };
+    Ok(SliceOutcomes { by_region: counts, watched, ..SliceOutcomes::default() })
 }
 
 /// Median response time of each part of a period, by region: from readings if the period is short, otherwise from

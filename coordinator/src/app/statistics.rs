@@ -182,12 +182,15 @@ impl Statistics for HistoryStatistics {
         spans: &'a [TimeSpan],
     ) -> BoxFuture<'a, ServiceResult<Vec<SliceOutcomes>>> {
         let (history, monitors, spans) = (Arc::clone(&self.history), monitors.to_vec(), spans.to_vec());
+        let mesh = Arc::clone(&self.mesh.borrow());
         let (page, limits) = (page.clone(), self.verdict_settings.plan_limits);
         let query = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let read_one = |monitor: &Monitor| {
                 let interval = i64::from(effective_settings(monitor, &page, plan, &limits).interval_ms);
-                Ok(monitor_history::counts_by_slice(&history, read, (monitor, plan, interval), &spans)?)
+                let outcomes = monitor_history::counts_by_slice(&history, read, (monitor, plan, interval), &spans)?;
+                let end = spans.last().map_or(monitor.created_at, |span| span.to);
+                Ok(SliceOutcomes { counted: statistics_query(monitor, &page, plan, &mesh, end).counted, ..outcomes })
             };
             monitors.iter().map(read_one).collect()
         });

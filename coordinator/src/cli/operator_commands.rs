@@ -1,6 +1,6 @@
 //! Arguments of the commands that act on an installation, and the requests that they become.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use parallax_core::plan::Plan;
 use parallax_core::vantage::Region;
 
@@ -79,6 +79,15 @@ pub(super) enum MeshCommand {
     },
 }
 
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountCommand {
     /// Create an account
@@ -104,6 +113,24 @@ pub(super) enum AccountCommand {
         /// New plan: free, hobby or pro
         #[arg(value_parser = plan)]
         plan: Plan,
+        #[command(flatten)]
+        target: CommandTarget,
+    },
+    /// Print a link, valid once for a day, by which an account's owner chooses a password for the dashboard
+    Link {
+        /// Email address or id of the account; optional if there is only one
+        #[arg(long)]
+        email: Option<String>,
+        #[command(flatten)]
+        target: CommandTarget,
+    },
+    /// Make a person an operator of the installation, who sees the mesh and all accounts
+    Operator {
+        /// Email address with which the person signs in
+        #[arg(long)]
+        email: String,
+        /// Turn it on or off
+        state: Switch,
         #[command(flatten)]
         target: CommandTarget,
     },
@@ -227,6 +254,10 @@ impl From<AccountCommand> for CommandRequest {
             AccountCommand::List { target } => (AdminCommand::AccountList, target),
             AccountCommand::Plan { account, plan, target } => {
                 (AdminCommand::AccountPlan { account, plan: name(plan) }, target)
+            }
+            AccountCommand::Link { email, target } => (AdminCommand::AccountLink { account: email }, target),
+            AccountCommand::Operator { email, state, target } => {
+                (AdminCommand::AccountOperator { email, is_operator: state == Switch::On }, target)
             }
         };
         Self::new(command, target, &["id", "email", "plan", "createdAt"])

@@ -50,7 +50,7 @@ pub(super) async fn run(
         ));
     }
     if let Some(path) = ready_file {
-        ready_file::write(&path, &ReadyInfo::of(&running, None, None))?;
+        ready_file::write(&path, &ReadyInfo::of(&running, None, None, None))?;
     }
     let status = format!("Serving {}", running.base_url);
     service_manager::notify_ready(&status, Arc::clone(&running.driver_counters), stopping);

@@ -39,6 +39,11 @@ pub(super) fn welcome(
             ),
         ),
     }
+    match (&first.set_up_url, kind) {
+        (Some(url), UpMode::Single { .. }) => fact("Set up", &format!("{url}  (works once, for a day)")),
+        (Some(url), UpMode::Demo) => fact("Dashboard", &format!("{url}  (works once, for a day)")),
+        (None, _) => fact("Sign in", &format!("{}/sign-in", running.base_url)),
+    }
     fact("Mesh", &format!("{} (UDP)", running.mesh_addr));
     if let Some(port) = inbox {
         fact("Webhooks", &format!("http://127.0.0.1:{port}/ shows the alerts and updates sent to the demo's receiver"));

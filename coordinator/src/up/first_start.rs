@@ -22,6 +22,8 @@ pub(super) struct FirstStart {
     pub(super) page: Page,
     /// Its key, if this start created it.
     pub(super) key: Option<ApiKeyText>,
+    /// One-time link of the account's owner, while it has none.
+    pub(super) set_up_url: Option<String>,
 }
 
 impl FirstStart {
@@ -35,7 +37,13 @@ impl FirstStart {
         } else {
             None
         };
-        Ok(Self { account, page, key })
+        // Whoever starts this program operates it.
+        let set_up_url = if service.people.members(account.id).await?.is_empty() {
+            Some(service.people.create_set_up_link(account.id, true).await?)
+        } else {
+            None
+        };
+        Ok(Self { account, page, key, set_up_url })
     }
 
     /// Finds or creates the account and its page.
@@ -61,17 +69,15 @@ impl FirstStart {
     /// outside.
     pub(super) fn caller(&self, service: &Services) -> Caller {
         let now = service.now();
-        Caller {
-            key: ApiKey {
-                id: KeyId::new(now, rand::random()),
-                account: self.account.id,
-                name: "local".to_owned(),
-                access: KeyAccess::Write,
-                page: None,
-                hash: [0; 32],
-                created_at: now,
-                last_used_at: None,
-            },
-        }
+        Caller::of_key(ApiKey {
+            id: KeyId::new(now, rand::random()),
+            account: self.account.id,
+            name: "local".to_owned(),
+            access: KeyAccess::Write,
+            page: None,
+            hash: [0; 32],
+            created_at: now,
+            last_used_at: None,
+        })
     }
 }

@@ -230,7 +230,10 @@ async fn start_local_parts(
     let agents = LocalAgents::start(config, running, &locals).await?;
     agents.wait_until_connected(&running.members).await;
     if let Some(path) = ready_file {
-        ready_file::write(&path, &ReadyInfo::of(running, first.key.as_ref(), Some(&first.page)))?;
+        ready_file::write(
+            &path,
+            &ReadyInfo::of(running, first.key.as_ref(), first.set_up_url.clone(), Some(&first.page)),
+        )?;
     }
     // Includes the key, which is shown only once.
     let welcome = banner::welcome(kind, config, running, &first, demo.as_ref().map(|demo| demo.inbox));

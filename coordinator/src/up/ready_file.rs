@@ -20,6 +20,8 @@ pub(crate) struct ReadyInfo {
     pub base_url: String,
     /// The first key, if this start created it.
     pub api_key: Option<String>,
+    /// One-time link of the account's owner, while it has none.
+    pub set_up_url: Option<String>,
     /// Id of the first page.
     pub page_id: Option<String>,
     /// Public address of the page.
@@ -32,10 +34,16 @@ pub(crate) struct ReadyInfo {
 
 impl ReadyInfo {
     /// Builds the content for a running coordinator.
-    pub(crate) fn of(running: &RunningCoordinator, key: Option<&ApiKeyText>, page: Option<&Page>) -> Self {
+    pub(crate) fn of(
+        running: &RunningCoordinator,
+        key: Option<&ApiKeyText>,
+        set_up_url: Option<String>,
+        page: Option<&Page>,
+    ) -> Self {
         Self {
             base_url: running.base_url.clone(),
             api_key: key.map(|key| key.reveal().to_owned()),
+            set_up_url,
             page_id: page.map(|page| page.id.to_string()),
             page_url: page.map(|page| running.service.pages.url(page)),
             mesh: running.mesh_addr,

@@ -93,7 +93,7 @@ async fn the_demo_starts_with_a_past_of_which_nobody_is_notified() {
     let first = FirstStart::find_or_create(&opened.service, &UpMode::Demo).await.unwrap();
     let (caller, page) = (first.caller(&opened.service), first.page.id);
 
-    let filter = IncidentFilter { open: false, before: None, limit: 50 };
+    let filter = IncidentFilter { open: false, kind: None, monitor: None, before: None, limit: 50 };
     let incidents = opened.service.incidents.list(&caller, page, filter).await.unwrap().incidents;
     let titles: Vec<&str> = incidents.iter().map(|detail| detail.incident.title.as_str()).collect();
     assert!(titles.contains(&"Checkout fails") && titles.contains(&"Move of the database to new hosts"), "{titles:?}");

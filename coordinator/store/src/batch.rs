@@ -1,5 +1,7 @@
 //! Batches: writes that are committed together, and the expectations that must hold for them.
 
+mod from_records;
+
 use std::fmt;
 
 use parallax_core::account::Account;
@@ -11,18 +13,21 @@ use parallax_core::event::Event;
 use parallax_core::heartbeat::StoredPing;
 use parallax_core::id::{
     AccountId, AgentId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, MonitorId, PageId,
-    SeriesId, SubscriberId,
+    PersonId, SeriesId, SubscriberId,
 };
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
 use parallax_core::key::ApiKey;
+use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::machine::MachineState;
 use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
+use parallax_core::one_time_link::{LinkId, OneTimeLink};
 use parallax_core::page::Page;
 use parallax_core::page::branding::PictureUse;
 use parallax_core::page::domain::ReservedHostname;
+use parallax_core::person::{AccountMember, Person};
 use parallax_core::subscriber::{Bulletin, Subscriber};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{NetworkNo, VantageNo};
@@ -171,6 +176,16 @@ pub enum Expect {
     AnnouncedOutages(PageId, Presence),
     /// No other subscriber of the page has that contact fingerprint. Implied by every write of a subscriber.
     ContactFree(PageId, [u8; 16], SubscriberId),
+    /// State of the person.
+    Person(PersonId, Presence),
+    /// State of the person's place in the account.
+    AccountMember(AccountId, PersonId, Presence),
+    /// State of the signed-in browser.
+    LoginSession(LoginSessionId, Presence),
+    /// State of the one-time link.
+    OneTimeLink(LinkId, Presence),
+    /// No other person has the email address. Implied by every write of a person.
+    EmailFree(String, PersonId),
     /// The page has fewer destinations than this.
     DestinationsBelow(PageId, usize),
     /// The page has fewer subscribers than this.
@@ -211,6 +226,7 @@ impl Expect {
             Self::StoredResponse(name, _)
             | Self::SlugFree(name, _)
             | Self::HostnameFree(name, _)
+            | Self::EmailFree(name, _)
             | Self::Cursor(name, _) => name.len(),
             _ => 0,
         }
@@ -248,6 +264,20 @@ pub enum Op {
     PutKey(Box<ApiKey>),
     /// Deletes an API key.
     DeleteKey(KeyId),
+    /// Stores a person, with their email address.
+    PutPerson(Box<Person>),
+    /// Stores a person's place in an account.
+    PutAccountMember(Box<AccountMember>),
+    /// Deletes a person's place in an account; their sessions stay and are no longer valid.
+    DeleteAccountMember(AccountId, PersonId),
+    /// Stores a signed-in browser.
+    PutLoginSession(Box<LoginSession>),
+    /// Deletes a signed-in browser.
+    DeleteLoginSession(LoginSessionId),
+    /// Stores a one-time link.
+    PutOneTimeLink(Box<OneTimeLink>),
+    /// Deletes a one-time link.
+    DeleteOneTimeLink(LinkId),
     /// Stores an agent.
     PutAgent(Box<AgentRecord>),
     /// Deletes an agent.
@@ -343,6 +373,7 @@ impl Op {
                 Some(Expect::SlugFree(page.slug.clone(), page.id)),
                 page.custom_domain.as_ref().map(|host| Expect::HostnameFree(host.clone(), page.id)),
             ),
+            Self::PutPerson(person) => (Some(Expect::EmailFree(person.email.clone(), person.id)), None),
             Self::PutSubscriber(it) => (Some(Expect::ContactFree(it.page, it.fingerprint, it.id)), None),
             _ => (None, None),
         };
@@ -353,6 +384,7 @@ impl Op {
     fn sizes(&self) -> (usize, usize) {
         match self {
             Self::PutPage(page) => (page.slug.len().max(page.custom_domain.as_ref().map_or(0, String::len)), 0),
+            Self::PutPerson(person) => (person.email.len(), 0),
             Self::PutPicture(_, _, bytes) => (0, bytes.len()),
             Self::SetCursor(name, _) | Self::PutNetwork(name, _) | Self::PutReservedHostname(name, _) => {
                 (name.len(), 0)
@@ -365,20 +397,4 @@ impl Op {
             _ => (0, 0),
         }
     }
-}
-
-macro_rules! puts {
-    ($($value:ident => $op:ident),*) => {$(
-        impl From<$value> for Op {
-            fn from(value: $value) -> Self {
-                Self::$op(Box::new(value))
-            }
-        }
-    )*};
-}
-
-puts! {
-    Account => PutAccount, Page => PutPage, Monitor => PutMonitor, ApiKey => PutKey, AgentRecord => PutAgent,
-    Invitation => PutInvitation, Incident => PutIncident, Series => PutSeries, Deploy => PutDeploy, Destination => PutDestination,
-    Subscriber => PutSubscriber, Bulletin => PutBulletin, Delivery => PutDelivery
 }

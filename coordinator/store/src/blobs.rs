@@ -1,6 +1,6 @@
 //! Opaque values, encoded by their writers: blocks, roll-ups, checkpoints and stored responses.
 
-use parallax_core::id::{KeyId, MonitorId};
+use parallax_core::id::{KeyId, MonitorId, PersonId};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
 
@@ -52,7 +52,7 @@ pub struct StoredResponse {
     pub expires_at: Timestamp,
 }
 
-/// Stored responses per API key, at most.
+/// Stored responses per API key or person, at most.
 pub(crate) const MAX_RESPONSES_PER_KEY: usize = 1000;
 /// Their bytes, at most, with their names.
 pub(crate) const MAX_RESPONSE_BYTES_PER_KEY: usize = 2 << 20;
@@ -64,7 +64,7 @@ impl StoredResponse {
     }
 }
 
-/// Returns the API key and the rest of an idempotency name; `None` for a name of the service itself.
+/// Returns the API key or person and the rest of an idempotency name; `None` for a name of the service itself.
 pub(super) fn split_owner(name: &str) -> Option<(&str, &str)> {
-    name.split_once('/').filter(|(owner, _)| owner.parse::<KeyId>().is_ok())
+    name.split_once('/').filter(|(owner, _)| owner.parse::<KeyId>().is_ok() || owner.parse::<PersonId>().is_ok())
 }

@@ -5,6 +5,7 @@ mod idempotency;
 mod incidents;
 mod notifications;
 mod pages;
+mod people;
 mod pings;
 mod property;
 mod trim;
@@ -31,6 +32,10 @@ use self::notifications::{
 use self::pages::{
     a_hostname_belongs_to_one_page_and_is_free_after_its_removal,
     pictures_are_stored_with_their_page_and_deleted_with_it, reserved_hostnames_are_stored_until_they_expire,
+};
+use self::people::{
+    an_email_address_belongs_to_one_person_and_is_free_again_when_it_changes,
+    members_are_found_by_account_and_by_person, sessions_and_links_are_found_by_their_owner,
 };
 use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
 pub(crate) use self::property::everything;
@@ -86,6 +91,9 @@ rules! {
     waiting_deliveries_are_listed_until_they_are_done
     a_bulletin_is_open_until_it_is_complete
     deleting_a_page_deletes_its_notifications
+    an_email_address_belongs_to_one_person_and_is_free_again_when_it_changes
+    members_are_found_by_account_and_by_person
+    sessions_and_links_are_found_by_their_owner
     oversized_names_and_values_are_refused
     a_query_never_sees_part_of_a_batch
     a_recreated_record_has_another_revision
@@ -262,6 +270,14 @@ fn events_get_numbers_without_gaps_and_are_found_by_monitor(store: &mut TestStor
     assert_eq!(seqs(reader.events_after(u64::MAX, 2).unwrap()), [0u64; 0]);
     assert_eq!(seqs(reader.events_of(monitor_id(1), None, 3).unwrap()), [6, 5, 4]);
     assert_eq!(seqs(reader.events_of(monitor_id(1), Some(5), 3).unwrap()), [4, 1]);
+    let of = |monitors: &[u128], before, limit| {
+        let ids: Vec<_> = monitors.iter().map(|n| monitor_id(*n)).collect();
+        seqs(reader.events_of_many(&ids, before, limit).unwrap())
+    };
+    assert_eq!(of(&[1, 2], None, 9), [6, 5, 4, 2, 1], "the third is of no monitor");
+    assert_eq!(of(&[2, 1], None, 4), [6, 5, 4, 2]);
+    assert_eq!((of(&[2, 9, 1], Some(4), 9), of(&[2], Some(2), 9)), (vec![2, 1], vec![]));
+    assert_eq!((of(&[], None, 9), of(&[1, 2], None, 0), of(&[1], Some(0), 9)), (vec![], vec![], vec![]));
     assert_eq!(reader.events_after(1, 1).unwrap()[0].event, event(11, Some(2)));
     assert_eq!(reader.last_event(), Ok(6));
 }

@@ -13,6 +13,7 @@ pub mod disk;
 mod handle;
 pub mod memory;
 mod notifications;
+mod people;
 #[cfg(any(test, feature = "samples"))]
 #[allow(clippy::unwrap_used, reason = "for tests only")]
 pub mod samples;
@@ -23,6 +24,7 @@ pub use batch::{Batch, CommitReceipt, Expect, Op, Presence};
 pub use blobs::{Block, Checkpoint, Rollup, StoredResponse};
 pub use handle::Store;
 pub use notifications::{NotificationRead, WaitingDelivery};
+pub use people::PeopleRead;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -227,7 +229,7 @@ pub struct CompactionResult {
 ///
 /// Queries for one record, a cursor or a counter take microseconds and may be called from async code directly; those
 /// that return lists go through [`Store::reader`].
-pub trait StoreRead: NotificationRead + Send + Sync + fmt::Debug {
+pub trait StoreRead: NotificationRead + PeopleRead + Send + Sync + fmt::Debug {
     /// The account.
     fn account(&self, id: AccountId) -> Result<Option<VersionedValue<Account>>>;
     /// Every account, by id.
@@ -316,7 +318,12 @@ pub trait StoreRead: NotificationRead + Send + Sync + fmt::Debug {
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>>;
     /// Up to `limit` events of a monitor with a sequence number below `before` (`None`: from the end), newest first.
     /// Empty for a deleted monitor.
-    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>>;
+    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>> {
+        self.events_of_many(&[monitor], before, limit)
+    }
+    /// Up to `limit` events of any of these monitors, each given once, in the same order. Costs one look-up in the index
+    /// for each monitor and for each event, and reads the returned events alone.
+    fn events_of_many(&self, monitors: &[MonitorId], before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>>;
     /// Sequence number of the newest event; 0 before the first.
     fn last_event(&self) -> Result<u64>;
     /// Sequence number of the last event that the consumer with that cursor has processed; 0 before the first.

@@ -1,6 +1,7 @@
 //! The storage engine for tests: ordered maps of records behind one lock.
 
 mod notifications;
+mod people;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,7 @@ struct MemoryState {
     series: Records<SeriesId, Series>,
     deploys: Records<DeployId, Deploy>,
     notifications: notifications::MemoryNotifications,
+    people: people::MemoryPeople,
     stored_responses: Records<String, StoredResponse>,
     machines: BTreeMap<MonitorId, MachineState>,
     pings: BTreeMap<(MonitorId, u64), StoredPing>,
@@ -147,6 +149,13 @@ impl MemoryState {
             Expect::ContactFree(page, fingerprint, id) => {
                 self.notifications.by_contact(*page, *fingerprint).is_none_or(|owner| owner.value.id == *id)
             }
+            Expect::Person(id, presence) => has_presence(&self.people.persons, id, *presence),
+            Expect::AccountMember(account, person, presence) => {
+                has_presence(&self.people.members, &(*account, *person), *presence)
+            }
+            Expect::LoginSession(id, presence) => has_presence(&self.people.sessions, id, *presence),
+            Expect::OneTimeLink(id, presence) => has_presence(&self.people.links, id, *presence),
+            Expect::EmailFree(email, person) => self.people.emails.get(email).is_none_or(|owner| owner == person),
             Expect::DestinationsBelow(page, limit) => self.notifications.destinations_of(*page).count() < *limit,
             Expect::SubscribersBelow(page, limit) => self.notifications.subscribers_of(*page).count() < *limit,
             Expect::StoredResponse(name, presence) => has_presence(&self.stored_responses, name, *presence),
@@ -282,6 +291,13 @@ impl MemoryState {
                 let pages = &self.pages;
                 self.notifications.apply(op, revision, |page| pages.contains_key(&page));
             }
+            Op::PutPerson(_)
+            | Op::PutAccountMember(_)
+            | Op::DeleteAccountMember(..)
+            | Op::PutLoginSession(_)
+            | Op::DeleteLoginSession(_)
+            | Op::PutOneTimeLink(_)
+            | Op::DeleteOneTimeLink(_) => self.people.apply(op, revision),
             Op::PutMachine(id, state) if self.monitors.contains_key(id) => {
                 self.machines.insert(*id, (**state).clone());
             }

@@ -1,5 +1,7 @@
 //! Sample records for tests of this crate and of those that use it (feature `samples`), numbered for distinction.
 
+mod people;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,6 +31,7 @@ use parallax_core::subscriber::{Bulletin, Contact, Subscriber};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{NetworkNo, Region, VantageNo};
 
+pub use self::people::*;
 use crate::memory::MemoryStore;
 use crate::{Batch, Block, CommitReceipt, Op, Result, Rollup, StoreRead, StoreWrite, StoredResponse, disk};
 

@@ -107,6 +107,21 @@ pub struct PageEdit {
     pub read_only_errors: ValidationErrors,
 }
 
+impl PageEdit {
+    /// Returns true if the page's slug or custom domain was sent.
+    pub fn changes_address(&self) -> bool {
+        self.slug != PatchField::Absent || self.custom_domain != PatchField::Absent
+    }
+
+    /// Returns true if something was sent that decides who may see the page.
+    pub fn changes_access(&self) -> bool {
+        self.password != PatchField::Absent
+            || self.private != PatchField::Absent
+            || self.allowed_people != PatchField::Absent
+            || self.allowed_domains != PatchField::Absent
+    }
+}
+
 /// Context for validating an edit, besides the page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageEditContext<'a> {

@@ -48,6 +48,13 @@ pub enum PlanLimitError {
         crate::key::MAX_KEYS
     )]
     KeysFull,
+    /// The account has reached the number of members, or the person that of accounts.
+    #[error(
+        "an account may have {} members, and a person {} accounts: remove one first",
+        crate::person::MAX_MEMBERS,
+        crate::person::MAX_MEMBERSHIPS
+    )]
+    MembersFull,
     /// Component monitors need Pro.
     #[error("component monitors need the pro plan; this account is on the {} plan", plan.name())]
     ComponentsNeedPro {

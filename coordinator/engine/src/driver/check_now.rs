@@ -93,13 +93,13 @@ impl OpenCheckNowRequests {
 }
 
 impl Driver {
-    /// Sends a probe request to one vantage in each of the monitor's regions. Vantages that can run the check type
+    /// Sends a probe request to one vantage in each region of the monitor or of the unsaved check. Vantages that can run the check type
     /// take turns.
     pub(super) fn start_check_now(&mut self, request: CheckNowRequest) {
         let now = self.clock.now();
         self.check_now.expire(now);
         let mesh = self.mesh_view.mesh();
-        let target = self.machines.check_now_target(request.monitor, mesh);
+        let target = self.machines.check_now_target(request.subject, mesh);
         let Some(target) = target.filter(|target| self.check_now.has_capacity_for(target.account)) else {
             let _ = request.reply.send(Vec::new());
             return;
@@ -119,7 +119,7 @@ impl Driver {
                 let probe_request = ProbeRequest { number, vantage, reason: ProbeReason::Manual, deadline };
                 probes.push(ProbeDispatch {
                     slot: target.slot,
-                    monitor: request.monitor,
+                    monitor: target.monitor,
                     account: target.account,
                     revision: target.revision,
                     check: Arc::clone(&target.check),

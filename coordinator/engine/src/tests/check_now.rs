@@ -5,12 +5,16 @@ use std::collections::BTreeSet;
 use parallax_core::check::CheckKind;
 
 use super::*;
-use crate::{Capabilities, CheckNowRequest, CheckNowResult};
+use crate::{Capabilities, CheckNowRequest, CheckNowResult, CheckNowSubject, UnsavedCheck};
+
+async fn request(driver: &TestDriver, subject: CheckNowSubject) -> oneshot::Receiver<Vec<CheckNowResult>> {
+    let (reply, results) = oneshot::channel();
+    driver.inbox.send(Arrival::CheckNow(CheckNowRequest { subject, reply })).await.unwrap();
+    results
+}
 
 async fn check_now(driver: &TestDriver) -> oneshot::Receiver<Vec<CheckNowResult>> {
-    let (reply, results) = oneshot::channel();
-    driver.inbox.send(Arrival::CheckNow(CheckNowRequest { monitor: MONITOR, reply })).await.unwrap();
-    results
+    request(driver, CheckNowSubject::Monitor(MONITOR)).await
 }
 
 async fn set_capabilities(driver: &TestDriver, kinds: &[(u16, CheckKind)]) {
@@ -61,5 +65,33 @@ async fn a_region_without_a_capable_vantage_is_reported_and_not_probed() {
     assert!(!results.is_empty());
     assert!(results.iter().all(|it| it.unsupported && it.vantage.is_none() && it.observation.is_none()), "{results:?}");
     assert!(driver.probes.try_recv().is_err());
+    driver.stop().await;
+}
+
+#[tokio::test]
+async fn an_unsaved_check_is_run_and_leaves_no_trace() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
+    let (events, version) = (store.reader().last_event().unwrap(), driver.schedule.borrow().version());
+    let check = Arc::new(Check::Tcp(TcpCheck { host: "new.example".to_owned(), port: 9 }));
+    for (pinned, regions) in [(None, vec![Region::Europe, Region::Asia]), (Some(Region::Asia), vec![Region::Asia])] {
+        let (id, account, check) = (MonitorId::from_u128(900), AccountId::from_u128(3), Arc::clone(&check));
+        let unsaved = UnsavedCheck { id, account, check: Arc::clone(&check), pinned };
+        let reply = request(&driver, CheckNowSubject::Unsaved(unsaved)).await;
+        for _ in &regions {
+            let probe = driver.next_probe().await;
+            assert_eq!((probe.monitor, probe.account, &probe.check), (id, account, &check));
+            assert_eq!(probe.request.reason, ProbeReason::Manual);
+            driver.respond(&probe, refused()).await;
+        }
+        let results = reply.await.unwrap();
+        assert_eq!(results.iter().map(|result| result.region).collect::<Vec<_>>(), regions);
+        assert!(results.iter().all(|result| result.observation.as_ref().is_some_and(|it| it.outcome == refused())));
+    }
+    // Everything sent before is durable once this returns.
+    driver.send(VantageNo(0), Vec::new()).await;
+    assert_eq!(driver.view().await.unwrap().status, MonitorStatus::Up, "no other monitor is concerned");
+    assert_eq!((store.reader().last_event().unwrap(), driver.schedule.borrow().version()), (events, version));
     driver.stop().await;
 }

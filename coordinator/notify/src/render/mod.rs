@@ -40,7 +40,9 @@ use self::alert_payload::{AlertPayload, AlertSubject};
 use self::alert_text::AlertText;
 pub(crate) use self::incident_update::{IncidentNotification, RenderedUpdate, owner_reminder};
 pub(crate) use self::personal_mail::monitor_unjudged;
-pub use self::personal_mail::{alerts_confirmation, destination_switched_off, sign_in, subscription_confirmation};
+pub use self::personal_mail::{
+    alerts_confirmation, dashboard_sign_in, destination_switched_off, sign_in, subscription_confirmation,
+};
 
 /// An alert to render.
 #[derive(Debug, Clone, Copy)]

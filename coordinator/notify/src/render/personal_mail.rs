@@ -64,6 +64,22 @@ pub fn sign_in(page: &Page, page_url: &str, link: &str) -> MailMessage {
     content.render()
 }
 
+/// Renders the mail with a link that signs a person in to the dashboard.
+pub fn dashboard_sign_in(base_url: &str, link: &str) -> MailMessage {
+    let url = text::single_line(base_url, 300);
+    MailContent {
+        title: "Sign in to Parallax".to_owned(),
+        paragraphs: vec![
+            format!("Someone asked to sign in to {url} with this email address."),
+            "The link works once, for 15 minutes, in the browser that asked for it.".to_owned(),
+        ],
+        link: Some(("Sign in".to_owned(), link.to_owned())),
+        footer: vec!["If it was not you, ignore this mail. Nothing happens until the link is used.".to_owned()],
+        ..MailContent::default()
+    }
+    .render()
+}
+
 /// Content in the page's language that asks the recipient to open a link. The recipient has not agreed to
 /// anything yet: a page name that could be read as a message is replaced by the page's URL, in the subject as
 /// well.

@@ -6,20 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use parallax_core::id::{AccountId, KeyId, PageId};
 use parallax_core::key::{ApiKey, KeyAccess, MAX_KEYS};
 use parallax_core::plan::PlanLimitError;
+use parallax_core::role::Permission;
 use parallax_core::text;
-use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::time::MINUTE;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 use subtle::ConstantTimeEq;
 
 use crate::context::ServiceContext;
+use crate::idempotency::{IdempotencyKey, IdempotentRequest};
+use crate::last_uses::LastUses;
 use crate::secret_text::ApiKeyText;
 use crate::{Caller, ServiceError, ServiceResult};
 
 /// Maximum characters of a key's name.
 const MAX_NAME: usize = 80;
-/// Maximum keys whose last use is tracked in memory.
-const MAX_USED: usize = 10_000;
 
 /// Settings of a new key.
 #[derive(Debug, Clone)]
@@ -41,13 +42,12 @@ pub struct KeyService {
     context: Arc<ServiceContext>,
     /// Index of key ids by hash, once it is loaded.
     pub(crate) key_index: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
-    /// Time of the last recorded use of each key.
-    pub(crate) last_used: Mutex<BTreeMap<KeyId, Timestamp>>,
+    pub(crate) last_used: LastUses<KeyId>,
 }
 
 impl KeyService {
     pub(crate) fn new(context: &Arc<ServiceContext>) -> Self {
-        Self { context: Arc::clone(context), key_index: Mutex::default(), last_used: Mutex::default() }
+        Self { context: Arc::clone(context), key_index: Mutex::default(), last_used: LastUses::default() }
     }
 
     /// Authenticates an API key.
@@ -66,7 +66,7 @@ impl KeyService {
         let is_same = bool::from(stored.ct_eq(&hash));
         let key = record.filter(|_| is_same).ok_or(ServiceError::Unauthenticated)?;
         self.record_use(&key);
-        Ok(Caller { key: key.value })
+        Ok(Caller::of_key(key.value))
     }
 
     /// Creates a key; called by the operator. The key's text is returned only here.
@@ -75,8 +75,54 @@ impl KeyService {
     /// [`ServiceError::NotFound`] for an account or page that does not exist, [`ServiceError::Invalid`] for an invalid
     /// name, [`ServiceError::PlanLimit`] if the account has the maximum of keys.
     pub async fn create(&self, new: NewKey) -> ServiceResult<(ApiKey, ApiKeyText)> {
-        let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| ValidationErrors::single("name", rule))?;
+        self.create_with(new, &mut Batch::new()).await
+    }
+
+    /// Creates a key on the caller's account; none if the same form was sent before, since a key is shown once.
+    ///
+    /// # Errors
+    /// [`ServiceError::RoleForbids`], and as [`Self::create`].
+    pub async fn create_as_member(
+        &self,
+        caller: &Caller,
+        new: NewKey,
+        once: Option<IdempotencyKey>,
+    ) -> ServiceResult<Option<(ApiKey, ApiKeyText)>> {
+        caller.require(Permission::ManageAccount)?;
+        let (new, once) =
+            (NewKey { account: caller.account, ..new }, IdempotentRequest::new(once, &|(): &()| Vec::new()));
+        // One at a time, so that the second of two clicks finds the answer of the first.
+        let _creating = self.context.create_lock.lock().await;
+        if self.context.replayed_answer(&once)?.is_some() {
+            return Ok(None);
+        }
         let mut batch = Batch::new();
+        self.context.store_answer(&once, &(), &mut batch)?;
+        self.create_with(new, &mut batch).await.map(Some)
+    }
+
+    /// Lists the keys of the caller's account, oldest first.
+    ///
+    /// # Errors
+    /// [`ServiceError::RoleForbids`].
+    pub async fn list_as_member(&self, caller: &Caller) -> ServiceResult<Vec<ApiKey>> {
+        caller.require(Permission::ManageAccount)?;
+        self.list(caller.account).await
+    }
+
+    /// Revokes a key of the caller's account at once and permanently.
+    ///
+    /// # Errors
+    /// [`ServiceError::RoleForbids`], [`ServiceError::NotFound`] for a key that the account does not have.
+    pub async fn revoke_as_member(&self, caller: &Caller, id: KeyId) -> ServiceResult<()> {
+        caller.require(Permission::ManageAccount)?;
+        let key = self.context.store().reader().key(id)?.map(|key| key.value);
+        key.filter(|key| key.account == caller.account).ok_or(ServiceError::NotFound)?;
+        self.revoke(id).await
+    }
+
+    async fn create_with(&self, new: NewKey, batch: &mut Batch) -> ServiceResult<(ApiKey, ApiKeyText)> {
+        let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| ValidationErrors::single("name", rule))?;
         batch.expect(Expect::Account(new.account, Presence::Present));
         if let Some(page) = new.page {
             let page = self.context.store().reader().page(page)?.ok_or(ServiceError::NotFound)?;
@@ -103,7 +149,7 @@ impl KeyService {
             last_used_at: None,
         };
         batch.expect(Expect::Key(key.id, Presence::Absent)).write(key.clone());
-        self.context.store().commit(batch).await?;
+        self.context.store().commit(std::mem::take(batch)).await?;
         self.with_key_index(|names| names.insert(key.hash, key.id))?;
         Ok((key, secret))
     }
@@ -138,7 +184,7 @@ impl KeyService {
         if let Some(names) = self.key_index.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             names.remove(&key.hash);
         }
-        self.last_used.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.id);
+        self.last_used.remove(&key.id);
     }
 
     /// Finds the key with that hash. Look-up time reveals nothing about a hash of 256 random bits.
@@ -164,21 +210,8 @@ impl KeyService {
     /// Records the key's use in the background, at most once a minute.
     fn record_use(&self, key: &VersionedValue<ApiKey>) {
         let (id, now) = (key.value.id, self.context.now());
-        let is_fresh = |at: Timestamp| now.since(at) < MINUTE;
-        if key.value.last_used_at.is_some_and(is_fresh) {
+        if key.value.last_used_at.is_some_and(|at| now.since(at) < MINUTE) || !self.last_used.begin(id, now) {
             return;
-        }
-        {
-            let Ok(mut used) = self.last_used.lock() else { return };
-            if used.get(&id).copied().is_some_and(is_fresh) {
-                return;
-            }
-            if used.len() >= MAX_USED {
-                used.retain(|_, at| is_fresh(*at));
-            }
-            if used.len() < MAX_USED {
-                used.insert(id, now);
-            }
         }
         let mut batch = Batch::new();
         batch.expect(Expect::Key(id, Presence::At(key.revision)));

@@ -32,7 +32,7 @@ impl AccountService {
     /// # Errors
     /// [`ServiceError::NotFound`] if the account no longer exists, and [`ServiceError::Internal`].
     pub async fn usage(&self, caller: &Caller) -> ServiceResult<PlanUsage> {
-        let id = caller.key.account;
+        let id = caller.account;
         let plan = self.context.store().reader().account(id)?.ok_or(ServiceError::NotFound)?.value.plan;
         let (pages, monitors) = self
             .context

@@ -10,6 +10,7 @@ use parallax_core::page::Page;
 use parallax_core::page::domain::{DomainClaim, RESERVED_FOR, ReservedHostname};
 use parallax_core::page::domain_verification::{LookupFailure, next_lookup, verify};
 use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
+use parallax_core::role::Permission;
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
@@ -83,7 +84,7 @@ impl DomainService {
     /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] if the page has no pending
     /// claim, and [`ServiceError::DomainCheckTooSoon`].
     pub async fn check(&self, caller: &Caller, id: PageId) -> ServiceResult<Page> {
-        caller.require_write()?;
+        caller.require(Permission::ManagePage)?;
         let page = self.context.page(caller, id)?;
         if page.domain_claim.is_none() {
             return Err(ValidationErrors::single("customDomain", "is not waiting to be verified").into());

@@ -1,20 +1,22 @@
 //! Lists of incidents and windows: read a few at a time, bounded in bytes, with only the newest updates in long
 //! lists.
 
-use parallax_core::id::{IncidentId, PageId};
-use parallax_core::incident::{Incident, MAX_OPEN_BYTES, MAX_UNFINISHED};
+use parallax_core::id::{IncidentId, MonitorId, PageId};
+use parallax_core::incident::{Incident, IncidentKind, MAX_OPEN_BYTES, MAX_UNFINISHED};
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{StoreRead, VersionedValue};
 
-use super::IncidentService;
+use super::{IncidentFilter, IncidentService};
 use crate::ServiceResult;
 
 /// Incidents read per query: each may be as long as [`MAX_OPEN_BYTES`].
 const AT_ONCE: usize = 4;
 /// Maximum bytes of a list in the API; the first item is returned whatever its length.
 pub(crate) const MAX_LIST: usize = 1 << 20;
+/// Maximum number of incidents read for one filtered list.
+const MAX_SCANNED: usize = 400;
 /// Updates of each open incident and window in a page's own documents.
 pub(crate) const OPEN_UPDATES: usize = 10;
 
@@ -48,23 +50,42 @@ pub(crate) fn list_truncated(
     Ok(incidents)
 }
 
-/// Returns up to `limit` of them in full, at most [`MAX_LIST`] bytes; and whether there are more.
+/// Returns those that pass the filter in full, at most [`MAX_LIST`] bytes; and the last one read if there are more.
 pub(super) fn list_full(
     store: &dyn StoreRead,
-    (page, open): (PageId, bool),
+    (page, filter): (PageId, IncidentFilter),
     before: Option<IncidentCursor>,
-    limit: usize,
-) -> parallax_store::Result<(Vec<Incident>, bool)> {
-    let (mut incidents, mut bytes, mut has_more) = (Vec::new(), 0, false);
-    for_each_incident(store, (page, open), before, limit.saturating_add(1), |incident| {
-        bytes += incident.value.bytes();
-        has_more = incidents.len() >= limit || (bytes > MAX_LIST && !incidents.is_empty());
-        if !has_more {
+) -> parallax_store::Result<(Vec<Incident>, Option<IncidentId>)> {
+    let (mut incidents, mut bytes, mut last, mut has_more) = (Vec::new(), 0, None, false);
+    let is_filtered = filter.kind.is_some() || filter.monitor.is_some();
+    let scanned = if is_filtered { MAX_SCANNED } else { filter.limit };
+    let mut read = 0;
+    for_each_incident(store, (page, filter.open), before, scanned.saturating_add(1), |incident| {
+        let (id, is_wanted) = (incident.value.id, filter.admits(&incident.value));
+        read += 1;
+        bytes += if is_wanted { incident.value.bytes() } else { 0 };
+        let is_full = is_wanted && (incidents.len() >= filter.limit || (bytes > MAX_LIST && !incidents.is_empty()));
+        has_more = is_full || read > scanned;
+        if has_more {
+            return false;
+        }
+        last = Some(id);
+        if is_wanted {
             incidents.push(incident.value);
         }
-        !has_more
+        true
     })?;
-    Ok((incidents, has_more))
+    Ok((incidents, last.filter(|_| has_more)))
+}
+
+impl IncidentFilter {
+    fn admits(&self, incident: &Incident) -> bool {
+        let affects = |monitor: MonitorId| {
+            let covers_page = incident.kind == IncidentKind::Maintenance && incident.affected.is_empty();
+            covers_page || incident.affected.iter().any(|affected| affected.monitor == monitor)
+        };
+        self.kind.is_none_or(|kind| incident.kind == kind) && self.monitor.is_none_or(affects)
+    }
 }
 
 /// Passes them to `take` until it returns false.

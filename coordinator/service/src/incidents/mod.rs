@@ -12,9 +12,13 @@ use std::sync::{Arc, Mutex};
 use parallax_core::id::{AccountId, IncidentId, MonitorId, PageId, SeriesId, UpdateId};
 use parallax_core::incident::edit::{CreatedIncident, IncidentEdit, NewIncident};
 use parallax_core::incident::series::{MAX_ACTIVE_SERIES, MAX_STOPPED, Series, WindowIds};
-use parallax_core::incident::{Impact, Incident, IncidentChange, IncidentEvent, MAX_OPEN_INCIDENTS, UpdatePost};
+use parallax_core::incident::{
+    Impact, Incident, IncidentChange, IncidentEvent, IncidentKind, MAX_OPEN_INCIDENTS, UpdatePost,
+};
 use parallax_core::locale::Locale;
 use parallax_core::page::Page;
+use parallax_core::page_view::IncidentView;
+use parallax_core::patch::PatchField::Absent;
 use parallax_core::plan::PlanLimitError;
 use parallax_core::rate_limit::FixedWindowLimit;
 use parallax_core::time::HOUR;
@@ -37,6 +41,15 @@ pub struct IncidentDetail {
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
     /// Number of older updates omitted in a list.
     pub omitted_updates: usize,
+}
+
+impl From<IncidentDetail> for IncidentView {
+    fn from(detail: IncidentDetail) -> Self {
+        let current_series = detail.series.filter(|series| series.stopped_at.is_none());
+        let repeats = current_series.map(|series| series.recurrence.frequency);
+        let IncidentDetail { incident, monitors, omitted_updates, .. } = detail;
+        Self { incident, monitors, repeats, omitted_updates }
+    }
 }
 
 /// Part of a list of incidents and windows, with a cursor.
@@ -66,10 +79,14 @@ impl Rereadable for IncidentDetail {
 }
 
 /// Filter and paging of a list of incidents.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct IncidentFilter {
     /// Open incidents and unfinished maintenance only.
     pub open: bool,
+    /// Those of that kind only.
+    pub kind: Option<IncidentKind>,
+    /// Those that affect that monitor only. A window without monitors affects all.
+    pub monitor: Option<MonitorId>,
     /// Cursor: only items after this one in the list.
     pub before: Option<IncidentId>,
     /// Maximum number.
@@ -100,7 +117,8 @@ impl IncidentService {
         }
     }
 
-    /// Lists a page's incidents and windows, newest first; fewer than requested if they are long.
+    /// Lists a page's incidents and windows, newest first; fewer than requested if they are long, or if few of many
+    /// pass the filter.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that the key can't access, [`ServiceError::Invalid`] if `before` is not on
@@ -120,9 +138,8 @@ impl IncidentService {
         };
         let id = page.id;
         let details = self.context.store().read(move |store| {
-            let (slice, has_more) = lists::list_full(store, (id, filter.open), before, filter.limit)?;
+            let (slice, next) = lists::list_full(store, (id, filter), before)?;
             let names = monitor_names(store, id)?;
-            let next = slice.last().filter(|_| has_more).map(|last| last.id);
             let incidents = slice.into_iter().map(|incident| incident_detail(store, incident, &names));
             Ok(IncidentSlice { incidents: incidents.collect::<parallax_store::Result<_>>()?, next })
         });
@@ -267,14 +284,41 @@ impl IncidentService {
         post: &UpdatePost,
         once: &IdempotentRequest<'_, IncidentDetail>,
     ) -> ServiceResult<RequestOutcome<IncidentDetail>> {
+        self.edit_and_post(caller, (page, id), &IncidentEdit::default(), post, once).await
+    }
+
+    /// Edits an incident and posts an update, in one change. The schedule of a window is edited by [`Self::edit`].
+    ///
+    /// # Errors
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], and [`ServiceError::Invalid`] with the errors of both.
+    pub async fn edit_and_post(
+        &self,
+        caller: &Caller,
+        (page, id): (PageId, IncidentId),
+        edit: &IncidentEdit,
+        post: &UpdatePost,
+        once: &IdempotentRequest<'_, IncidentDetail>,
+    ) -> ServiceResult<RequestOutcome<IncidentDetail>> {
+        let edit = &IncidentEdit { starts_at: Absent, ends_at: Absent, repeat: Absent, ..edit.clone() };
         let update = UpdateId::new(self.context.now(), rand::random());
         let is_counted = &AtomicBool::new(false);
         // Under the page's lock, so that the last free bytes for texts are taken once.
         self.context
             .change_page_once(caller, page, page.to_u128(), once, |page| async move {
                 let before = self.context.incident_on(&page, id)?;
-                let (after, change, notify) =
-                    post.validate(&before.value, update, Locale::of(page.language), self.context.now())?;
+                let monitors = self.context.monitor_ids(&page).await?;
+                let now = self.context.now();
+                let amended = edit.validate_edit(&before.value, None, &monitors, now);
+                let edited = amended.as_ref().map_or(&before.value, |amended| &amended.incident);
+                let posted = post.validate(edited, update, Locale::of(page.language), now);
+                let (after, change, notify) = match (amended, posted) {
+                    (Ok(_), Ok(posted)) => posted,
+                    (Err(mut faults), posted) => {
+                        posted.err().into_iter().for_each(|others| faults.append(others));
+                        return Err(faults.into());
+                    }
+                    (Ok(_), Err(faults)) => return Err(faults.into()),
+                };
                 self.check_text_size(&page, Some(&before.value), &after).await?;
                 self.admit_notification(&page, notify, is_counted).await?;
                 let mut detail = self.incident_detail(after).await?;

@@ -1,14 +1,18 @@
 //! Check now: an agent in each region checks a monitor on request, and the outcomes are stored as events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use parallax_core::check::CheckKind;
 use parallax_core::event::{Event, EventKind, ProbeReason, RoundReport};
 use parallax_core::id::{MonitorId, PageId};
+use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::observation::{ProbeOutcome, RoundOutcome};
 use parallax_core::rate_limit::RateExceeded;
-use parallax_core::time::SECOND;
+use parallax_core::role::Permission;
+use parallax_core::time::{MINUTE, SECOND};
 use parallax_core::validation::ValidationErrors;
-use parallax_engine::{Arrival, CheckNowRequest, CheckNowResult};
+use parallax_engine::{Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, UnsavedCheck};
 use parallax_store::Batch;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -19,6 +23,10 @@ use crate::{Caller, ServiceError, ServiceResult};
 
 /// Minimum milliseconds between two checks on request of one monitor.
 pub(super) const MIN_INTERVAL: i64 = 10 * SECOND;
+/// Window of the limit on tests of unsaved monitors, in milliseconds.
+pub(super) const TEST_WINDOW: i64 = MINUTE;
+/// Tests of unsaved monitors that an account may run in a window, besides the request limit of each key.
+pub const TESTS_PER_MINUTE: u32 = 20;
 /// Time that the agents get: ten seconds for the check, two for the network, and one for the driver.
 const TIMEOUT: Duration = Duration::from_secs(13);
 
@@ -39,10 +47,10 @@ impl MonitorService {
     /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for a heartbeat, which is not
     /// probed, and [`ServiceError::CheckNowTooSoon`].
     pub async fn check_now(&self, caller: &Caller, page: PageId, id: MonitorId) -> ServiceResult<CheckNowReport> {
-        caller.require_write()?;
+        caller.require(Permission::Edit)?;
         let page = self.context.page(caller, page)?;
         let monitor = self.context.monitor_on(&page, id)?.value;
-        if monitor.check.kind() == parallax_core::check::CheckKind::Heartbeat {
+        if monitor.check.kind() == CheckKind::Heartbeat {
             return Err(ValidationErrors::whole_request(
                 "a heartbeat can't be checked on request: its job reports by ping",
             )
@@ -51,22 +59,58 @@ impl MonitorService {
         self.context
             .check_rate(&self.check_now_limit, 1, &id)
             .map_err(|RateExceeded { seconds }| ServiceError::CheckNowTooSoon { seconds })?;
-        let (answer, reply) = oneshot::channel();
-        let arrival = Arrival::CheckNow(CheckNowRequest { monitor: id, reply: answer });
-        let looking = async {
-            self.pings.inbox.send(arrival).await.ok()?;
-            reply.await.ok()
-        };
-        let sightings = timeout(TIMEOUT, looking).await.ok().flatten().unwrap_or_default();
+        let outcomes = self.outcomes_of(CheckNowSubject::Monitor(id)).await;
         let mut batch = Batch::new();
-        for report in sightings.iter().filter_map(round_report) {
+        for report in outcomes.iter().filter_map(round_report) {
             let at = self.context.now();
             batch.event(Event { at, page: Some(page.id), monitor: Some(id), kind: EventKind::Round(report) });
         }
         if !batch.is_empty() {
             self.context.store().commit(batch).await?;
         }
-        Ok(CheckNowReport { outcomes: sightings, agents: self.context.agents_by_number().await? })
+        Ok(CheckNowReport { outcomes, agents: self.context.agents_by_number().await? })
+    }
+
+    /// Checks an unsaved monitor at once, from the regions that it would be checked from. Nothing is stored. A monitor
+    /// that the account's plan has no room for can be tested, one of a type that the plan excludes can't.
+    ///
+    /// # Errors
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for invalid fields and for a
+    /// heartbeat, [`ServiceError::PlanLimit`], and [`ServiceError::MonitorTestLimit`].
+    pub async fn test(&self, caller: &Caller, page: PageId, edit: &MonitorEdit) -> ServiceResult<CheckNowReport> {
+        caller.require(Permission::Edit)?;
+        let page = self.context.page(caller, page)?;
+        let settings = edit.validate(None, "")?;
+        let kind = settings.check.kind();
+        if kind == CheckKind::Heartbeat {
+            let rule = "heartbeats can't be tested: their jobs report by ping";
+            return Err(ValidationErrors::whole_request(rule).into());
+        }
+        let account = self.context.account_of(&page)?;
+        self.context.settings().limits.monitor_limit(account.plan, kind)?;
+        self.context
+            .check_rate(&self.test_limit, TESTS_PER_MINUTE, &account.id)
+            .map_err(|RateExceeded { seconds }| ServiceError::MonitorTestLimit { seconds })?;
+        let outcomes = self
+            .outcomes_of(CheckNowSubject::Unsaved(UnsavedCheck {
+                id: MonitorId::new(self.context.now(), rand::random()),
+                account: account.id,
+                check: Arc::new(settings.check),
+                pinned: settings.pinned_region.filter(|_| account.plan.uses_regions()),
+            }))
+            .await;
+        Ok(CheckNowReport { outcomes, agents: self.context.agents_by_number().await? })
+    }
+
+    /// Waits for the outcomes by region; empty if the driver does not answer in time.
+    async fn outcomes_of(&self, subject: CheckNowSubject) -> Vec<CheckNowResult> {
+        let (answer, reply) = oneshot::channel();
+        let arrival = Arrival::CheckNow(CheckNowRequest { subject, reply: answer });
+        let outcomes = async {
+            self.pings.inbox.send(arrival).await.ok()?;
+            reply.await.ok()
+        };
+        timeout(TIMEOUT, outcomes).await.ok().flatten().unwrap_or_default()
     }
 }
 

@@ -15,9 +15,11 @@ use parallax_core::page::Page;
 use parallax_core::rollup::{OutcomeCounts, day_of, end_of_day, start_of_day};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_core::uptime::{MonitoredTime, TimeSpan, TimeSpans};
+use parallax_core::validation::ValidationErrors;
 use parallax_core::vantage::{Region, RegionSet, VantageNo};
 pub use parallax_engine::CheckNowResult;
 pub use parallax_store::JournalEvent;
+use parallax_store::StoreRead;
 
 use crate::context::ServiceContext;
 use crate::statistics::{CheckCursor, ServingAgent};
@@ -87,10 +89,20 @@ impl DowntimeHistory {
     }
 }
 
+/// Returns true for an event that the lists of events show.
+fn is_listed(event: &JournalEvent) -> bool {
+    match &event.event.kind {
+        // "Still down" alerts repeat without changing anything.
+        EventKind::StatusChanged(change) => change.is_transition(),
+        EventKind::ScopeChanged(_) | EventKind::DeadlineExtended(_) => true,
+        _ => false,
+    }
+}
+
 /// Reads the histories of monitors, and the agents that run checks. Each read is bounded.
 #[derive(Debug)]
 pub struct HistoryService {
-    context: Arc<ServiceContext>,
+    pub(super) context: Arc<ServiceContext>,
 }
 
 impl HistoryService {
@@ -136,18 +148,50 @@ impl HistoryService {
     ) -> ServiceResult<HistorySlice<JournalEvent, u64>> {
         let page = self.context.page(caller, page)?;
         self.context.monitor_on(&page, id)?;
+        self.newest_events(vec![id], before, limit).await
+    }
+
+    /// Lists the same changes of all monitors of a page, or of one of them, newest first. Each monitor's events are
+    /// found by an index of its own: a request costs one look-up for each monitor and at most `MAX_EVENTS_SCANNED` events.
+    /// A deleted monitor's events are gone.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a page that the key can't access, [`ServiceError::Invalid`] for a monitor that is
+    /// not on it.
+    pub async fn page_events(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        monitor: Option<MonitorId>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> ServiceResult<HistorySlice<JournalEvent, u64>> {
+        let page = self.context.page(caller, page)?;
+        let mut monitors = self.context.monitor_ids(&page).await?;
+        if let Some(monitor) = monitor {
+            monitors.retain(|id| *id == monitor);
+            if monitors.is_empty() {
+                return Err(ValidationErrors::single("monitor", "must be the id of a monitor of this page").into());
+            }
+        }
+        self.newest_events(monitors.into_iter().collect(), before, limit).await
+    }
+
+    async fn newest_events(
+        &self,
+        monitors: Vec<MonitorId>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> ServiceResult<HistorySlice<JournalEvent, u64>> {
+        let monitors: Arc<[MonitorId]> = monitors.into();
         let (mut items, mut before, mut scanned) = (Vec::new(), before, 0);
         let next = loop {
-            let read = self.context.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
+            let monitors = Arc::clone(&monitors);
+            let read = move |store: &dyn StoreRead| store.events_of_many(&monitors, before, READ_AT_ONCE);
+            let read = self.context.store().read(read).await?;
             let Some(oldest) = read.last().map(|event| event.seq) else { break None };
             scanned += read.len();
-            let page_event = |event: &JournalEvent| match &event.event.kind {
-                // "Still down" alerts repeat without changing anything.
-                EventKind::StatusChanged(change) => change.is_transition(),
-                EventKind::ScopeChanged(_) | EventKind::DeadlineExtended(_) => true,
-                _ => false,
-            };
-            items.extend(read.into_iter().filter(page_event));
+            items.extend(read.into_iter().filter(is_listed));
             if items.len() > limit {
                 items.truncate(limit);
                 break items.last().map(|last| last.seq);
@@ -176,9 +220,7 @@ impl HistoryService {
         let page = self.context.page(caller, page)?;
         let monitor = self.context.monitor_on(&page, id)?.value;
         let today = || day_of(self.context.now(), page.timezone);
-        let fault = |field: &str, rule: &str| {
-            ServiceError::from(parallax_core::validation::ValidationErrors::single(field, rule))
-        };
+        let fault = |field: &str, rule: &str| ServiceError::from(ValidationErrors::single(field, rule));
         let to = to.or_else(today).ok_or(ServiceError::NotFound)?;
         let standard = to.checked_sub_days(chrono::Days::new(89));
         let from = from.or(standard).ok_or_else(|| fault("from", "must be a date after the year 0"))?;
@@ -246,7 +288,7 @@ impl HistoryService {
     }
 
     /// Reads the reports of those rounds that were not a plain pass from the journal.
-    async fn reports(
+    pub(super) async fn reports(
         &self,
         id: MonitorId,
         readings: &[Reading],

@@ -8,6 +8,7 @@ use parallax_core::id::{MonitorId, UpdateId};
 use parallax_core::incident::{Incident, IncidentChange, IncidentEvent, IncidentKind, MAX_UNFINISHED};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
+use parallax_core::time::Timestamp;
 use parallax_store::{Batch, Expect, Presence, StoreRead, VersionedValue};
 
 use super::MonitorService;
@@ -24,16 +25,28 @@ pub(super) enum MonitorChange<'a> {
     Delete,
 }
 
-/// A page's open automatic incidents, its announced outages, and its monitors before the change.
-struct PageIncidents {
-    incidents: Vec<VersionedValue<Incident>>,
+/// A page's open automatic incidents, its announced outages, and its monitors, to which the changes of one batch are
+/// applied in turn.
+pub(super) struct IncidentEffects {
+    page: Page,
+    incidents: Vec<IncidentEffect>,
     outages: AnnouncedOutages,
     monitors: BTreeMap<MonitorId, Monitor>,
 }
 
+/// An incident with the effect of the changes so far.
+struct IncidentEffect {
+    revision: u64,
+    incident: Incident,
+    /// The last change; `None` if there was none.
+    change: Option<IncidentChange>,
+    /// Update that it got.
+    update: Option<UpdateId>,
+}
+
 impl MonitorService {
-    /// Adds the effects on incidents to the batch. When the last monitor that is down leaves an incident, it is
-    /// resolved; subscribers are notified of that if `notify` is true.
+    /// Adds the effects of one change on incidents to the batch. When the last monitor that is down leaves an incident,
+    /// it is resolved; subscribers are notified of that if `notify` is true.
     pub(super) async fn apply_to_incidents(
         &self,
         page: &Page,
@@ -42,47 +55,86 @@ impl MonitorService {
         notify: bool,
         batch: &mut Batch,
     ) -> ServiceResult<()> {
-        let id = page.id;
-        let incidents = self.context.store().read(move |store| read_incidents(store, id)).await?;
-        for VersionedValue { revision, value: incident } in &incidents.incidents {
-            let update = UpdateId::new(self.context.now(), rand::random());
-            let Some((changed, change)) =
-                incidents.after(incident, page, (monitor, change_kind), update, self.context.now())
-            else {
-                continue;
-            };
-            let is_over = change == IncidentChange::Resolved;
-            let is_said = changed.updates.len() > incident.updates.len();
-            batch.expect(Expect::Incident(incident.id, Presence::At(*revision))).write(changed);
-            let update = is_said.then_some(update);
-            let event = IncidentEvent { incident: incident.id, change, update, notify: notify && is_over };
-            batch.event(self.context.incident_event(id, event));
-        }
+        let mut effects = self.incident_effects(page).await?;
+        effects.apply(monitor, change_kind, self.context.now());
+        self.write_effects(effects, notify, batch);
         Ok(())
     }
+
+    /// Reads what changes of a page's monitors may affect.
+    pub(super) async fn incident_effects(&self, page: &Page) -> ServiceResult<IncidentEffects> {
+        let page = page.clone();
+        Ok(self.context.store().read(move |store| read_effects(store, page)).await?)
+    }
+
+    /// Adds each changed incident and its event to the batch, once.
+    pub(super) fn write_effects(&self, effects: IncidentEffects, notify: bool, batch: &mut Batch) {
+        let page = effects.page.id;
+        for IncidentEffect { revision, incident, change, update } in effects.incidents {
+            let Some(change) = change else { continue };
+            let notify = notify && change == IncidentChange::Resolved;
+            let event = IncidentEvent { incident: incident.id, change, update, notify };
+            batch.expect(Expect::Incident(incident.id, Presence::At(revision))).write(incident);
+            batch.event(self.context.incident_event(page, event));
+        }
+    }
 }
 
-fn read_incidents(store: &dyn StoreRead, page: parallax_core::id::PageId) -> parallax_store::Result<PageIncidents> {
-    let outages = store.announced_outages(page)?.map(|outages| outages.value).unwrap_or_default();
+fn read_effects(store: &dyn StoreRead, page: Page) -> parallax_store::Result<IncidentEffects> {
+    let outages = store.announced_outages(page.id)?.map(|outages| outages.value).unwrap_or_default();
     // Automatic incidents are open only for announced outages or flapping monitors.
     if outages.is_empty() {
-        return Ok(PageIncidents { incidents: Vec::new(), outages, monitors: BTreeMap::new() });
+        return Ok(IncidentEffects { page, incidents: Vec::new(), outages, monitors: BTreeMap::new() });
     }
-    let mut incidents = store.incidents_of(page, true, None, MAX_UNFINISHED)?;
+    let mut incidents = store.incidents_of(page.id, true, None, MAX_UNFINISHED)?;
     incidents.retain(|incident| incident.value.automatic && incident.value.kind == IncidentKind::Incident);
-    let monitors = store.monitors_of(page)?.into_iter().map(|it| (it.value.id, it.value)).collect();
-    Ok(PageIncidents { incidents, outages, monitors })
+    let incidents = incidents.into_iter().map(|VersionedValue { revision, value: incident }| IncidentEffect {
+        revision,
+        incident,
+        change: None,
+        update: None,
+    });
+    let incidents = incidents.collect();
+    let monitors = store.monitors_of(page.id)?.into_iter().map(|it| (it.value.id, it.value)).collect();
+    Ok(IncidentEffects { page, incidents, outages, monitors })
 }
 
-impl PageIncidents {
+impl IncidentEffects {
+    /// Applies one change of a monitor, which is given as it was before.
+    pub(super) fn apply(&mut self, monitor: &Monitor, change_kind: MonitorChange<'_>, now: Timestamp) {
+        let mut incidents = std::mem::take(&mut self.incidents);
+        // A resolved incident is over: later changes leave it as it is.
+        for effect in incidents.iter_mut().filter(|effect| effect.change != Some(IncidentChange::Resolved)) {
+            let update = UpdateId::new(now, rand::random());
+            let Some((after, change)) = self.after(&effect.incident, (monitor, change_kind), update, now) else {
+                continue;
+            };
+            effect.update = (after.updates.len() > effect.incident.updates.len()).then_some(update);
+            (effect.incident, effect.change) = (after, Some(change));
+        }
+        self.incidents = incidents;
+        self.apply_to_monitors(monitor.id, change_kind);
+    }
+
+    /// Records the change for those that follow.
+    fn apply_to_monitors(&mut self, id: MonitorId, change_kind: MonitorChange<'_>) {
+        match (change_kind, self.monitors.get_mut(&id)) {
+            (MonitorChange::Rename(name), Some(monitor)) => monitor.name = name.to_owned(),
+            (MonitorChange::Pause(name), Some(monitor)) => (monitor.name, monitor.paused) = (name.to_owned(), true),
+            (MonitorChange::Delete, _) => {
+                self.monitors.remove(&id);
+            }
+            (MonitorChange::Rename(_) | MonitorChange::Pause(_), None) => {}
+        }
+    }
+
     /// Returns the incident after the change, and the kind of change; `None` if it stays the same.
     fn after(
         &self,
         incident: &Incident,
-        page: &Page,
         (monitor, change_kind): (&Monitor, MonitorChange<'_>),
         update: UpdateId,
-        now: parallax_core::time::Timestamp,
+        now: Timestamp,
     ) -> Option<(Incident, IncidentChange)> {
         let name = |id: MonitorId| self.monitors.get(&id).map(|monitor| monitor.name.as_str());
         let first = incident.affected.first().map(|first| first.monitor);
@@ -95,7 +147,7 @@ impl PageIncidents {
         let is_first = first == Some(monitor.id);
         let mut after = incident.clone();
         if is_first && is_ours && name_after != monitor.name {
-            after.set_generated_title(Some(&monitor.name), name_after, page.language);
+            after.set_generated_title(Some(&monitor.name), name_after, self.page.language);
         }
         let renamed = after.title != incident.title;
         if matches!(change_kind, MonitorChange::Rename(_)) {
@@ -109,7 +161,7 @@ impl PageIncidents {
         let flaps = flapping.iter().any(|(id, notice)| notice.incident == incident.id && is_another(id));
         if !is_down && !flaps {
             let names = (name_after, if is_first { Some(name_after) } else { first.and_then(name) });
-            return Some((after.ended_unmonitored(names, update, page.language, now), IncidentChange::Resolved));
+            return Some((after.ended_unmonitored(names, update, self.page.language, now), IncidentChange::Resolved));
         }
         if change_kind != MonitorChange::Delete {
             return renamed.then_some((after, IncidentChange::Changed));
@@ -117,7 +169,7 @@ impl PageIncidents {
         after.affected.retain(|one| one.monitor != monitor.id);
         let remaining = after.affected.first().and_then(|first| name(first.monitor));
         if let Some(first) = remaining.filter(|_| is_ours) {
-            after.set_generated_title(None, first, page.language);
+            after.set_generated_title(None, first, self.page.language);
         }
         Some((after, IncidentChange::Changed))
     }

@@ -121,6 +121,13 @@ impl MonitorService {
         }))
     }
 
+    /// Inspects a monitor's machine alone, with the mesh as it sees it; `None` if the driver does not know it (yet), or
+    /// does not answer in time.
+    pub(crate) async fn inspect_machine(&self, id: MonitorId) -> Option<(MachineInspection, Mesh)> {
+        let copy = self.machine_copy(id).await?;
+        Some((copy.machine.inspect(&copy.mesh, copy.at), copy.mesh))
+    }
+
     async fn machine_copy(&self, monitor: MonitorId) -> Option<MachineCopy> {
         let (reply, response) = oneshot::channel();
         let exchange = async {

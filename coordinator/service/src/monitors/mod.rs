@@ -1,16 +1,19 @@
 //! Monitors: creation, edits, deletion, and reading with their current state and statistics.
 
+pub mod bulk;
+pub mod check_filter;
 mod check_now;
 pub mod history;
 mod incident_effects;
 pub mod inspection;
+pub mod order;
 pub mod pings;
 
 use std::sync::{Arc, Mutex};
 
 use parallax_core::check::{Check, CheckKind};
 use parallax_core::event::EditKind;
-use parallax_core::id::{MonitorId, PageId};
+use parallax_core::id::{AccountId, MonitorId, PageId};
 use parallax_core::machine::MachineView;
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::monitor::{Monitor, NewMonitor};
@@ -18,9 +21,11 @@ use parallax_core::page::Page;
 use parallax_core::patch::PatchField;
 use parallax_core::plan::{Plan, PlanLimitError};
 use parallax_core::rate_limit::FixedWindowLimit;
+use parallax_core::role::Permission;
 use parallax_engine::PingIntake;
 use parallax_store::{Batch, Expect, Op, Presence, StoreError};
 
+pub use self::check_now::{CheckNowReport, TESTS_PER_MINUTE};
 use self::incident_effects::MonitorChange;
 use super::context::ServiceContext;
 use super::idempotency::{IdempotentRequest, RequestOutcome, Rereadable};
@@ -51,6 +56,8 @@ pub struct MonitorService {
     pings: PingIntake,
     /// Checks on request, by monitor.
     check_now_limit: Mutex<FixedWindowLimit<MonitorId>>,
+    /// Tests of unsaved monitors, by account.
+    test_limit: Mutex<FixedWindowLimit<AccountId>>,
 }
 
 impl MonitorService {
@@ -59,6 +66,7 @@ impl MonitorService {
             context: Arc::clone(context),
             pings,
             check_now_limit: Mutex::new(FixedWindowLimit::new(check_now::MIN_INTERVAL)),
+            test_limit: Mutex::new(FixedWindowLimit::new(check_now::TEST_WINDOW)),
         }
     }
 
@@ -102,7 +110,7 @@ impl MonitorService {
         edit: &MonitorEdit,
         once: &IdempotentRequest<'_, MonitorWithState>,
     ) -> ServiceResult<RequestOutcome<MonitorWithState>> {
-        caller.require_write()?;
+        caller.require(Permission::Edit)?;
         self.context.accessible_page(caller, page)?;
         if let Some(answer) = self.context.replayed_answer(once)? {
             return Ok(RequestOutcome::Replayed(answer));
@@ -242,7 +250,7 @@ impl MonitorService {
     pub fn ping_url(&self, caller: &Caller, monitor: &Monitor) -> Option<String> {
         let Check::Heartbeat(heartbeat) = &monitor.check else { return None };
         let base = &self.context.settings().base_url;
-        caller.key.access.can_write().then(|| format!("{base}/ping/{}", heartbeat.token))
+        caller.allows(Permission::Edit).then(|| format!("{base}/ping/{}", heartbeat.token))
     }
 
     pub(crate) async fn monitors_with_state(&self, page: &Page) -> ServiceResult<Vec<MonitorWithState>> {

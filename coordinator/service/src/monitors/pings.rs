@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parallax_core::heartbeat::{MAX_STORED_BODY, PingKind, StoredPing};
 use parallax_core::id::{MonitorId, PageId};
+use parallax_core::role::Permission;
 use parallax_engine::{Arrival, HeartbeatEntry, HeartbeatTokens, IncomingPing as Report, PingIntake};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -128,7 +129,7 @@ impl PingService {
         let page = self.context.page(caller, page)?;
         self.context.monitor_on(&page, monitor)?;
         let mut pings = self.context.store().read(move |store| store.pings(monitor)).await?;
-        if !caller.key.access.can_write() {
+        if !caller.allows(Permission::Edit) {
             pings.iter_mut().for_each(|ping| ping.body.clear());
         }
         Ok(pings)

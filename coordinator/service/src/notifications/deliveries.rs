@@ -7,11 +7,12 @@ use std::time::Duration;
 use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
 use parallax_core::destination::Destination;
 use parallax_core::event::{AlertKind, MonitorStatus, StatusChange};
-use parallax_core::id::{AccountId, DeliveryId, DestinationId, MonitorId, PageId};
+use parallax_core::id::{AccountId, DeliveryId, DestinationId, IncidentId, MonitorId, PageId};
 use parallax_core::observation::Failure;
 use parallax_core::page::Page;
 use parallax_core::plan::PlanLimitError;
 use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
+use parallax_core::role::Permission;
 use parallax_core::time::{HOUR, MINUTE};
 use parallax_core::validation::{Rule, ValidationErrors};
 use parallax_notify::render::alert_payload::AlertSubject;
@@ -41,12 +42,20 @@ const SLICE: usize = 256;
 const MAX_SCANNED: usize = 2048;
 
 /// Filter and paging of a list of deliveries.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct DeliveryFilter {
     /// Only those to this destination.
     pub destination: Option<DestinationId>,
     /// Only those with this status, by name.
     pub status: Option<&'static str>,
+    /// Only those about this monitor.
+    pub monitor: Option<MonitorId>,
+    /// Only those about this incident or window.
+    pub incident: Option<IncidentId>,
+    /// Only tests, or everything but tests.
+    pub test: Option<bool>,
+    /// True for alerts, tests and confirmations only: what goes to destinations.
+    pub to_destinations: bool,
     /// Cursor: only deliveries before this one.
     pub before: Option<DeliveryId>,
     /// Maximum number.
@@ -146,7 +155,7 @@ impl DeliveryService {
     /// [`ServiceError::PlanLimit`] for a channel that the plan does not include, [`ServiceError::PageTestLimit`], and
     /// [`ServiceError::AccountTestLimit`].
     pub async fn send_test(&self, caller: &Caller, page: PageId, id: DestinationId) -> ServiceResult<DeliveryContent> {
-        caller.require_write()?;
+        caller.require(Permission::Edit)?;
         let page = self.context.page(caller, page)?;
         let destination = self.context.destination_on(&page, id)?.value;
         if destination.confirmation_sent_at().is_some() {
@@ -306,12 +315,20 @@ fn gets_json(store: &dyn StoreRead, to: Recipient) -> ServiceResult<bool> {
     Ok(store.subscriber(id)?.is_some_and(|it| it.value.contact.kind() == "webhook"))
 }
 
+const fn is_to_destination(to: Recipient) -> bool {
+    matches!(to, Recipient::Destination(_) | Recipient::UnconfirmedDestination(_))
+}
+
 fn read_page(store: &dyn StoreRead, page: PageId, filter: DeliveryFilter) -> parallax_store::Result<DeliverySlice> {
     let is_wanted = |delivery: &Delivery| {
         filter
             .destination
             .is_none_or(|id| [Recipient::Destination(id), Recipient::UnconfirmedDestination(id)].contains(&delivery.to))
             && filter.status.is_none_or(|status| delivery.state.name() == status)
+            && filter.monitor.is_none_or(|monitor| delivery.monitor == Some(monitor))
+            && filter.incident.is_none_or(|incident| delivery.incident == Some(incident))
+            && filter.test.is_none_or(|test| (delivery.event == TEST_EVENT) == test)
+            && (!filter.to_destinations || is_to_destination(delivery.to))
     };
     let mut deliveries = Vec::new();
     let mut next = filter.before;

@@ -5,8 +5,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient, visitor_mailbox_key};
-use parallax_core::id::DeliveryId;
+use parallax_core::delivery::DeliveryMessage;
 use parallax_core::page::Page;
 use parallax_core::page::access::normalize_email;
 use parallax_core::subscriber::request::SubscriberAddress;
@@ -178,14 +177,9 @@ impl PageAccessService {
             expires_at,
         };
         let url = format!("{}/sign-in/link?t={token}", request.page_url);
-        let id = DeliveryId::new(now, rand::random());
-        let receiver = StoredResponse { fingerprint: [0; 32], response: email.as_bytes().to_vec(), expires_at };
-        batch
-            .write(Op::PutStoredResponse(link_key(&token), link))
-            .write(Op::PutStoredResponse(visitor_mailbox_key(id), receiver));
+        batch.write(Op::PutStoredResponse(link_key(&token), link));
         let mail = DeliveryMessage::Mail(render::sign_in(page, &request.page_url, &url));
-        batch
-            .write(Delivery { page: Some(page.id), ..Delivery::waiting(id, Recipient::Visitor(id), EVENT, mail, now) });
+        self.context.mail_visitor((Some(page.id), EVENT), email, mail, expires_at, batch);
     }
 
     fn find_link(

@@ -6,6 +6,7 @@ use parallax_core::page::Page;
 use parallax_core::page::edit::{PageEdit, read_name, read_slug};
 use parallax_core::patch::PatchField;
 use parallax_core::plan::{self, PlanLimitError};
+use parallax_core::role::Permission;
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence};
@@ -42,7 +43,7 @@ impl NewPage {
 }
 
 impl PageService {
-    /// Creates a page on the key's account.
+    /// Creates a page on the caller's account.
     ///
     /// # Errors
     /// [`ServiceError::ReadOnly`], [`ServiceError::KeyBoundToPage`] for a key that is bound to a page,
@@ -57,7 +58,7 @@ impl PageService {
         if let Some(answer) = self.context.replayed_answer(once)? {
             return Ok(RequestOutcome::Replayed(answer));
         }
-        let id = caller.key.account;
+        let id = caller.account;
         let EditedPage { mut page, ops } = new.validate(self, id)?;
         page.password_hash = hash_new_password(&new.edit).await?;
         // One at a time, so that a plan's last page is created once.
@@ -91,13 +92,13 @@ impl PageService {
             .await
     }
 
-    /// Checks that the key may create and delete pages.
+    /// Checks that the caller may create and delete pages.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`] and [`ServiceError::KeyBoundToPage`].
+    /// [`ServiceError::ReadOnly`], [`ServiceError::RoleForbids`] and [`ServiceError::KeyBoundToPage`].
     pub fn require_admin(&self, caller: &Caller) -> ServiceResult<()> {
-        caller.require_write()?;
-        if caller.key.page.is_none() { Ok(()) } else { Err(ServiceError::KeyBoundToPage) }
+        caller.require(Permission::ManagePage)?;
+        if caller.page.is_none() { Ok(()) } else { Err(ServiceError::KeyBoundToPage) }
     }
 
     /// Creates a page; called by the operator.

@@ -9,6 +9,7 @@ use parallax_core::page::branding::{Picture, PictureKind, PictureUse};
 use parallax_core::page::domain::{RESERVED_FOR, ReservedHostname};
 use parallax_core::page::edit::{PageEdit, PageEditContext};
 use parallax_core::patch::PatchField;
+use parallax_core::role::Permission;
 use parallax_core::validation::Rule;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 use sha2::{Digest, Sha256};
@@ -38,7 +39,8 @@ impl PageService {
         edit: &PageEdit,
         once: &IdempotentRequest<'_, Page>,
     ) -> ServiceResult<RequestOutcome<Page>> {
-        caller.require_write()?;
+        let is_look = !edit.changes_address() && !edit.changes_access();
+        caller.require(if is_look { Permission::Edit } else { Permission::ManagePage })?;
         self.apply(id, edit, once, &|| self.context.accessible_page(caller, id)).await
     }
 

@@ -50,7 +50,7 @@ impl PageService {
     /// [`ServiceError::Internal`](super::ServiceError::Internal) if the store can't be read.
     pub fn id_by_slug(&self, caller: &Caller, slug: &str) -> ServiceResult<Option<PageId>> {
         let page = self.context.store().reader().page_by_slug(slug)?;
-        Ok(page.filter(|page| caller.key.reaches(&page.value)).map(|page| page.value.id))
+        Ok(page.filter(|page| caller.reaches(&page.value)).map(|page| page.value.id))
     }
 
     /// Lists every page that the caller's key can access, oldest first.
@@ -58,8 +58,8 @@ impl PageService {
     /// # Errors
     /// [`ServiceError::Internal`](super::ServiceError::Internal) if the store can't be read.
     pub async fn list(&self, caller: &Caller) -> ServiceResult<Vec<Page>> {
-        let mut pages = self.list_of_account(caller.key.account).await?;
-        pages.retain(|page| caller.key.reaches(page));
+        let mut pages = self.list_of_account(caller.account).await?;
+        pages.retain(|page| caller.reaches(page));
         Ok(pages)
     }
 

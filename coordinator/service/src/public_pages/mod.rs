@@ -1,5 +1,6 @@
 //! Data of public pages: overall status, page view, details of monitors and incidents, feeds and calendar.
 
+pub mod explanation;
 mod feed_data;
 mod monitor_past;
 pub mod overview;

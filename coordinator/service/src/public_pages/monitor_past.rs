@@ -7,10 +7,11 @@ use parallax_core::page_view::{ChartRange, HISTORY_DAYS, MonitorHistory, TimeRan
 use parallax_core::rollup::{OutcomeCounts, day_of, end_of_day, start_of_day};
 use parallax_core::time::Timestamp;
 use parallax_core::uptime::{MonitoredTime, TimeSpan, time_within};
+use parallax_core::vantage::RegionSet;
 
 use super::PublicPageService;
 use crate::monitors::history::DowntimeHistory;
-use crate::statistics::WatchedHours;
+use crate::statistics::{SliceOutcomes, WatchedHours};
 use crate::{ServiceResult, monitors};
 
 impl PublicPageService {
@@ -71,15 +72,7 @@ impl PublicPageService {
                 UptimeDay { date, counts, uptime: life.uptime(time, counts), time }
             };
             let sliced = slices.next().unwrap_or_default();
-            let slice = |(at, span): (usize, &TimeSpan)| {
-                let mut counts = OutcomeCounts::default();
-                for (_, parts) in sliced.by_region.iter().filter(|(region, _)| outcomes.counted.contains(**region)) {
-                    counts.merge(parts.get(at).copied().unwrap_or_default());
-                }
-                let time = life.time(*span, counts, Some(&sliced.watched));
-                UptimeSlice { span: *span, counts, uptime: life.uptime(time, counts), time }
-            };
-            let slices = spans.iter().enumerate().map(slice).collect();
+            let slices = life.slices(&spans, &sliced, outcomes.counted);
             let days = dates.iter().map(day).collect();
             let chart = charts.next().unwrap_or_default();
             histories.push(MonitorHistory {
@@ -91,6 +84,32 @@ impl PublicPageService {
             });
         }
         Ok(histories)
+    }
+
+    /// Returns the last 24 hours of each of a page's monitors in hourly slices, in the same order: from roll-ups, and
+    /// the readings of the hours that have none yet.
+    pub(crate) async fn last_day_slices(
+        &self,
+        page: &Page,
+        with_states: &[monitors::MonitorWithState],
+    ) -> ServiceResult<Vec<Vec<UptimeSlice>>> {
+        let now = self.context.now();
+        let Some(today) = day_of(now, page.timezone) else { return Ok(vec![Vec::new(); with_states.len()]) };
+        let spans = TimeRange::Day.slices(now, page.timezone);
+        let monitors: Vec<Monitor> = with_states.iter().map(|monitor| monitor.monitor.clone()).collect();
+        let outcomes = self.context.statistics.outcomes_by_slice(page, &monitors, &spans).await?;
+        let yesterday = today.checked_sub_days(Days::new(1)).unwrap_or(today);
+        let with_downtime = with_states.iter().filter(|monitor| monitor.monitor.check.kind().has_downtime());
+        let stored = with_downtime.map(|monitor| (monitor.monitor.id, monitor.view.downtime.clone())).collect();
+        let mut downtimes = self.history.downtime_histories(page, stored, yesterday..=today).await?.into_iter();
+        let slices = with_states.iter().zip(outcomes).map(|(monitor, sliced)| {
+            let kind = monitor.monitor.check.kind();
+            let downtime = if kind.has_downtime() { downtimes.next() } else { None };
+            let (created_at, pauses) = (monitor.monitor.created_at, monitor.view.pauses.as_slice());
+            let life = MonitorLife { downtime: downtime.as_ref(), created_at, now, pauses };
+            life.slices(&spans, &sliced, sliced.counted)
+        });
+        Ok(slices.collect())
     }
 }
 
@@ -104,6 +123,19 @@ struct MonitorLife<'a> {
 }
 
 impl MonitorLife<'_> {
+    /// Returns the slices of a short range, from the round outcomes of the counted regions.
+    fn slices(&self, spans: &[TimeSpan], sliced: &SliceOutcomes, counted: RegionSet) -> Vec<UptimeSlice> {
+        let slice = |(at, span): (usize, &TimeSpan)| {
+            let mut counts = OutcomeCounts::default();
+            for (_, parts) in sliced.by_region.iter().filter(|(region, _)| counted.contains(**region)) {
+                counts.merge(parts.get(at).copied().unwrap_or_default());
+            }
+            let time = self.time(*span, counts, Some(&sliced.watched));
+            UptimeSlice { span: *span, counts, uptime: self.uptime(time, counts), time }
+        };
+        spans.iter().enumerate().map(slice).collect()
+    }
+
     /// Computes how much of a period was watched, and how much of that the monitor was down, from its counted rounds.
     /// Without times of checks, all of its life outside pauses counts as watched.
     fn time(&self, span: TimeSpan, counts: OutcomeCounts, watched_hours: Option<&WatchedHours>) -> MonitoredTime {

@@ -21,7 +21,7 @@ use super::PublicPageService;
 use super::overview::{OpenSections, split_open};
 use crate::incidents::lists::{TruncatedIncident, UpdateLimits, list_truncated};
 use crate::page_access::authorize::AuthorizedPage;
-use crate::{ServiceError, ServiceResult, incidents, monitors};
+use crate::{Caller, ServiceError, ServiceResult, incidents, monitors};
 
 /// Maximum incidents and windows in a list.
 const MAX_LISTED: usize = 200;
@@ -152,7 +152,26 @@ impl PublicPageService {
         id: MonitorId,
         requested: Option<TimeRange>,
     ) -> ServiceResult<MonitorDetail> {
-        let page = page.page().clone();
+        self.detail_of(page.page().clone(), id, requested).await
+    }
+
+    /// Builds the same view for someone who manages the page. It has the page's deploys whether visitors see them or
+    /// not.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a monitor that the caller can't access.
+    pub async fn managed_monitor_detail(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: MonitorId,
+        requested: Option<TimeRange>,
+    ) -> ServiceResult<MonitorDetail> {
+        let page = Page { show_deploys: true, ..self.context.page(caller, page)? };
+        self.detail_of(page, id, requested).await
+    }
+
+    async fn detail_of(&self, page: Page, id: MonitorId, requested: Option<TimeRange>) -> ServiceResult<MonitorDetail> {
         let monitor = self.context.monitor_on(&page, id)?.value;
         let now = self.context.now();
         let (range, range_until) = range_of(requested, monitor.created_at, now);
@@ -329,14 +348,7 @@ fn monitor_view(monitor: monitors::MonitorWithState, history: MonitorHistory, co
 }
 
 pub(super) fn incident_view(detail: incidents::IncidentDetail) -> IncidentView {
-    let current_series = detail.series.filter(|series| series.stopped_at.is_none());
-    let repeats = current_series.map(|series| series.recurrence.frequency);
-    IncidentView {
-        incident: detail.incident,
-        monitors: detail.monitors,
-        repeats,
-        omitted_updates: detail.omitted_updates,
-    }
+    IncidentView::from(detail)
 }
 
 const _: () = assert!(BUDGET_DAYS <= HISTORY_DAYS, "the error budget is computed from the days of the uptime bars");

@@ -14,11 +14,14 @@ use parallax_core::id::{MonitorId, PageId};
 use parallax_core::key::KeyAccess;
 use parallax_core::machine::MachineView;
 use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::observation::{Failure, Measurements, Observation, ProbeOutcome};
 use parallax_core::page::Page;
 use parallax_core::patch::PatchField;
 use parallax_core::plan::PlanLimits;
+use parallax_core::role::Role;
 use parallax_core::time::Timestamp;
-use parallax_engine::{Arrival, DriverQuery, HeartbeatTokens};
+use parallax_core::vantage::{NetworkNo, Region, VantageNo};
+use parallax_engine::{Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, DriverQuery, HeartbeatTokens};
 use parallax_runtime::clock::Clock;
 use parallax_store::{Batch, Store};
 use tokio::sync::mpsc;
@@ -28,6 +31,7 @@ pub use self::fake_name_server::FakeNameServer;
 use crate::accounts::keys::NewKey;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
 use crate::monitors::MonitorWithState;
+use crate::people::{NewPerson, NewSession};
 use crate::secret_text::ApiKeyText;
 use crate::*;
 
@@ -91,13 +95,20 @@ pub async fn world_over(store: Store) -> World {
     World { service, name_server, clock, views, views_after_edit, mesh, owner, shop, blog, foreign }
 }
 
-/// A driver that only stores pings.
+/// A driver that stores pings, and answers tests of unsaved monitors.
 pub(crate) fn store_pings(store: Store) -> PingIntake {
     let (inbox, mut arrivals) = mpsc::channel(16);
     tokio::spawn(async move {
         let mut number = 0;
         while let Some(arrival) = arrivals.recv().await {
-            let Arrival::Ping(ping) = arrival else { continue };
+            let ping = match arrival {
+                Arrival::Ping(ping) => ping,
+                Arrival::CheckNow(request) => {
+                    answer_test(request);
+                    continue;
+                }
+                _ => continue,
+            };
             number += 1;
             let stored = parallax_core::heartbeat::StoredPing { number, ..ping.ping };
             let mut batch = Batch::new();
@@ -107,6 +118,28 @@ pub(crate) fn store_pings(store: Store) -> PingIntake {
         }
     });
     PingIntake { inbox, tokens: HeartbeatTokens::default() }
+}
+
+/// Answers the test of an unsaved monitor with one agent in Europe and none in Asia: a host whose name begins
+/// with `down` refuses connections. A check of a stored monitor gets no answer.
+fn answer_test(request: CheckNowRequest) {
+    let CheckNowSubject::Unsaved(unsaved) = request.subject else { return };
+    let outcome = if unsaved.check.host().starts_with("down") {
+        ProbeOutcome::Failed(Measurements::default(), Failure::Refused)
+    } else {
+        ProbeOutcome::Passed(Measurements { latency_ms: Some(40), ..Measurements::default() })
+    };
+    let (vantage, network) = (VantageNo(0), NetworkNo(0));
+    let (started, ended) = (START, START + 40);
+    let regions =
+        [Region::Europe, Region::Asia].into_iter().filter(|region| unsaved.pinned.is_none_or(|it| it == *region));
+    let results = regions.map(|region| {
+        let outcome = outcome.clone();
+        let observation = Observation { revision: 0, region, vantage, network, round: None, started, ended, outcome };
+        let observation = (region == Region::Europe).then_some(observation);
+        CheckNowResult { region, vantage: observation.as_ref().map(|it| it.vantage), unsupported: false, observation }
+    });
+    let _ = request.reply.send(results.collect());
 }
 
 impl World {
@@ -151,9 +184,23 @@ impl World {
     /// A revoked write key of the owner.
     pub async fn revoked_key(&self) -> ApiKeyText {
         let text = self.key(KeyAccess::Write, None).await;
-        let id = self.service.keys.authenticate(text.reveal()).unwrap().key.id;
+        let id = self.service.keys.authenticate(text.reveal()).unwrap().key().unwrap().id;
         self.service.keys.revoke(id).await.unwrap();
         text
+    }
+
+    /// A new member of the owner's account with that role, signed in.
+    pub async fn signed_in(&self, role: Role) -> NewSession {
+        self.signed_in_at(&self.owner, role).await
+    }
+
+    /// A new member of that account with that role, signed in.
+    pub async fn signed_in_at(&self, account: &Account, role: Role) -> NewSession {
+        let number = self.service.people.members(account.id).await.unwrap().len();
+        let email = format!("{}-{number}-of-{}", role.name(), account.email);
+        let new = NewPerson { email, name: String::new(), role, password: None };
+        let person = self.service.people.add_as_operator(account.id, &new).await.unwrap();
+        self.service.people.test_session(account.id, person.id).await
     }
 
     pub async fn caller(&self, access: KeyAccess) -> Caller {

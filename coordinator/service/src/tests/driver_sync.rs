@@ -18,7 +18,7 @@ async fn a_change_and_its_repetition_return_the_resulting_status() {
     world.views_after_edit.lock().unwrap().insert(id, view(MonitorStatus::Slow));
     let edit = MonitorEdit { slow_threshold_ms: PatchField::Value(5), ..MonitorEdit::default() };
     let answer = |view: &MonitorWithState| view.view.status.name().as_bytes().to_vec();
-    let idempotency_key = IdempotencyKey::new(caller.key.id, "once", &[b"PATCH"]);
+    let idempotency_key = IdempotencyKey::new(caller.limit_id(), "once", &[b"PATCH"]);
     let send = async || {
         let once = IdempotentRequest::new(Some(idempotency_key.clone()), &answer);
         world.service.monitors.edit(&caller, world.shop.id, id, &edit, &once).await.unwrap()

@@ -9,6 +9,7 @@ use parallax_core::id::IncidentId;
 use parallax_core::incident::edit::IncidentEdit;
 use parallax_core::incident::{Incident, IncidentChange, MonitorImpact, UpdatePost};
 use parallax_core::machine::MachineView;
+use parallax_core::monitor::bulk_edit::MonitorBulkEdit;
 use parallax_core::patch::PatchField;
 use parallax_core::time::HOUR;
 use parallax_core::vantage::{Region, RegionSet};
@@ -238,6 +239,43 @@ async fn an_incident_drops_deleted_names_and_ends_with_its_last_monitor() {
     let (world, caller, ids, id) = with_outages("A cable is cut", &[0, 1]).await;
     world.service.monitors.delete(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
     assert_eq!(last(&world, id).await.0, "A cable is cut", "a person wrote it");
+}
+
+#[tokio::test]
+async fn a_change_of_many_ends_an_incident_once() {
+    const TITLE: &str = "API and 2 others are down";
+    let pause = || MonitorEdit { paused: PatchField::Value(true), ..MonitorEdit::default() };
+    for (down, changed, deletes, title, body) in [
+        // The last one that is down ends it.
+        (vec![0, 1], vec![0, 1], false, "API and 2 others were down", Some("Shop is no longer monitored.")),
+        (vec![0, 1], vec![1, 0], false, "API and 2 others were down", Some("API is no longer monitored.")),
+        (vec![0, 1], vec![0, 1], true, "Shop and 1 other were down", Some("Shop is no longer monitored.")),
+        // A change after the end leaves it as it is.
+        (vec![0], vec![0, 1, 2], false, "API and 2 others were down", Some("API is no longer monitored.")),
+        // Another one is still down.
+        (vec![0, 1], vec![0], true, "Shop and 1 other are down", None),
+    ] {
+        let (world, caller, ids, id) = with_outages(TITLE, &down).await;
+        let before = incident_events(&world).await.len();
+        let edit = MonitorBulkEdit {
+            ids: PatchField::Value(changed.iter().map(|at| ids[*at].to_string()).collect()),
+            set: if deletes { PatchField::Absent } else { PatchField::Value(pause()) },
+            delete: PatchField::Value(deletes),
+            notify: PatchField::Value(true),
+        };
+        let report = world.service.monitors.change_many(&caller, world.shop.id, &edit, &each_time()).await.unwrap();
+        assert!(fresh(report).results.iter().all(|result| result.outcome == Ok(true)));
+        let incident = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
+        assert_eq!((incident.title.as_str(), incident.is_open()), (title, body.is_none()), "{down:?} {changed:?}");
+        let changes = incident_events(&world).await.split_off(before);
+        match body {
+            Some(body) => {
+                assert_eq!(incident.updates.last().unwrap().body, body);
+                assert_eq!(changes, [(IncidentChange::Resolved, true, true)]);
+            }
+            None => assert_eq!(changes, [(IncidentChange::Changed, false, false)]),
+        }
+    }
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ fn webhook(url: &str) -> DestinationEdit {
 const HOOK: &str = "https://hooks.example.com/x";
 
 fn every(limit: usize) -> DeliveryFilter {
-    DeliveryFilter { destination: None, status: None, before: None, limit }
+    DeliveryFilter { limit, ..DeliveryFilter::default() }
 }
 
 #[tokio::test]

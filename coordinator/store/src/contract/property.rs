@@ -2,7 +2,9 @@
 
 use parallax_core::id::{AgentId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, SubscriberId};
 use parallax_core::machine::MachineState;
+use parallax_core::one_time_link::LinkOwner;
 use parallax_core::page::branding::PictureUse;
+use parallax_core::role::Role;
 use parallax_core::vantage::{NetworkNo, Region, VantageNo};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,6 +26,15 @@ fn expect() -> impl Strategy<Value = Expect> {
         (0..3u8, n.clone()).prop_map(|(slug, n)| Expect::SlugFree(format!("s{slug}"), page_id(n))),
         (n.clone(), 0..4u32).prop_map(|(n, limit)| Expect::MonitorsBelow(account_id(n), limit)),
         (0..3u8, n.clone()).prop_map(|(host, n)| Expect::HostnameFree(format!("h{host}"), page_id(n))),
+        (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::Person(person_id(n), presence)),
+        (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::LoginSession(login_session_id(n), presence)),
+        (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::OneTimeLink(link_id(n), presence)),
+        (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::AccountMember(
+            account_id(n),
+            person_id(1),
+            presence
+        )),
+        (0..3u8, n.clone()).prop_map(|(email, n)| Expect::EmailFree(format!("p{email}@example.com"), person_id(n))),
         n.prop_map(|n| Expect::NoMonitors(page_id(n))),
         (0..4u64).prop_map(|seq| Expect::Cursor("c".to_owned(), seq)),
         (0..3u32).prop_map(Expect::NextSlot),
@@ -55,6 +66,13 @@ fn op() -> impl Strategy<Value = Op> {
         n().prop_map(|n| Op::DeleteKey(KeyId::from_u128(n))),
         (0..3u16).prop_map(|n| agent(n).into()),
         (0..3u128).prop_map(|n| Op::DeleteAgent(AgentId::from_u128(n))),
+        (n(), 0..3u8).prop_map(|(n, email)| person(n, email).into()),
+        (n(), n()).prop_map(|(account, n)| account_member(account, n, Role::Editor).into()),
+        (n(), n()).prop_map(|(account, n)| Op::DeleteAccountMember(account_id(account), person_id(n))),
+        (n(), n()).prop_map(|(n, person)| login_session(n, person).into()),
+        n().prop_map(|n| Op::DeleteLoginSession(login_session_id(n))),
+        (n(), n()).prop_map(|(n, owner)| one_time_link(n, owner).into()),
+        n().prop_map(|n| Op::DeleteOneTimeLink(link_id(n))),
         n().prop_map(|n| invitation(n, None).into()),
         n().prop_map(|n| Op::DeleteInvitation(InvitationId::from_u128(n))),
         n().prop_map(|n| Op::PutMachine(monitor_id(n), Box::<MachineState>::default())),
@@ -133,6 +151,7 @@ pub(crate) fn everything(reader: &dyn StoreRead) -> Vec<String> {
             reader.page_by_slug(&format!("s{n}")),
             reader.stored_response(&format!("r{n}"))
         ));
+        results.extend(people(reader, n));
         results.push(format!("{:?}", reader.page_by_host(&format!("h{n}"))));
         results.push(format!(
             "{:?} {:?}",
@@ -140,6 +159,8 @@ pub(crate) fn everything(reader: &dyn StoreRead) -> Vec<String> {
             reader.reserved_hostname(&format!("h{n}"))
         ));
         results.push(format!("{:?}", reader.events_of(monitor_id(n), Some(20), 5)));
+        let others = [monitor_id(n), monitor_id(n + 1), monitor_id(n + 2)];
+        results.push(format!("{:?}", reader.events_of_many(&others, Some(20), 5)));
         results.push(format!("{:?} {:?}", reader.pings(monitor_id(n)), reader.machine(monitor_id(n))));
         results.push(format!("{:?}", reader.incidents_of(page_id(n), false, None, 9)));
         results.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
@@ -158,6 +179,23 @@ pub(crate) fn everything(reader: &dyn StoreRead) -> Vec<String> {
         results.push(format!("{:?} {days:?}", reader.hours(monitor_id(n), hours)));
     }
     results
+}
+
+/// Returns the results of the queries for persons with that number as text.
+fn people(reader: &dyn StoreRead, n: u128) -> Vec<String> {
+    let email = format!("p{n}@example.com");
+    vec![
+        format!("{:?} {:?}", reader.person(person_id(n)), reader.person_by_email(&email)),
+        format!("{:?} {:?}", reader.members_of(account_id(n)), reader.memberships_of(person_id(n))),
+        format!(
+            "{:?} {:?}",
+            reader.account_member(account_id(n), person_id(1)),
+            reader.login_session(login_session_id(n))
+        ),
+        format!("{:?} {:?}", reader.login_sessions_of(person_id(n)), reader.one_time_link(link_id(n))),
+        format!("{:?}", reader.one_time_links_of(LinkOwner::Account(account_id(n)))),
+        format!("{:?}", reader.one_time_links_of(LinkOwner::Person(person_id(n)))),
+    ]
 }
 
 proptest! {

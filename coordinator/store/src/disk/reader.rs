@@ -32,7 +32,7 @@ use super::layout::{self, SCHEMA, TreeKey};
 use super::meta::StoreState;
 use super::record_read::{key_after, list, read_record, seq_of, versioned};
 use super::sealed_tree::SealedTree;
-use super::{SharedStore, cache_eviction, engine_error, files, incidents, integrity, snapshot};
+use super::{SharedStore, cache_eviction, engine_error, files, incidents, integrity, monitor_events, snapshot};
 use crate::{
     Block, Checkpoint, JournalEvent, PageCounts, ReadingsEntry, Result, Rollup, StoreCounts, StoreRead, StoreSize,
     StoredResponse, VersionedValue, WrittenSnapshot,
@@ -299,19 +299,8 @@ impl StoreRead for DiskReader {
         Ok(records.map(|(key, event)| JournalEvent { seq: seq_of(&key), event }).collect())
     }
 
-    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>> {
-        let index = layout::event_of(monitor, 0)..layout::event_of(monitor, before.unwrap_or(u64::MAX));
-        self.query(|tree| {
-            let mut records = Vec::new();
-            if index.start >= index.end || !tree.contains_key(layout::monitor(monitor)).map_err(engine_error)? {
-                return Ok(records);
-            }
-            for item in tree.range(index).keys().rev().take(limit) {
-                let seq = seq_of(&item.map_err(engine_error)?);
-                records.extend(read_record(tree, &layout::event(seq))?.map(|event| JournalEvent { seq, event }));
-            }
-            Ok(records)
-        })
+    fn events_of_many(&self, monitors: &[MonitorId], before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>> {
+        self.query(|tree| monitor_events::newest(tree, monitors, before, limit))
     }
 
     fn last_event(&self) -> Result<u64> {

@@ -11,10 +11,13 @@ use parallax_core::heartbeat::StoredPing;
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
 use parallax_core::key::ApiKey;
+use parallax_core::login_session::LoginSession;
 use parallax_core::machine::MachineState;
 use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::monitor::Monitor;
+use parallax_core::one_time_link::OneTimeLink;
 use parallax_core::page::Page;
+use parallax_core::person::{AccountMember, Person};
 use parallax_core::subscriber::{Bulletin, Subscriber};
 use serde::de::DeserializeOwned;
 
@@ -45,6 +48,10 @@ fn decoder(key: &[u8]) -> Option<Decoder> {
         b"dt" => decodes::<(u64, Destination)>,
         b"du" => decodes::<(u64, Subscriber)>,
         b"db" => decodes::<(u64, Bulletin)>,
+        b"de" => decodes::<(u64, Person)>,
+        b"dj" => decodes::<(u64, AccountMember)>,
+        b"dl" => decodes::<(u64, LoginSession)>,
+        b"dz" => decodes::<(u64, OneTimeLink)>,
         b"df" => decodes::<(u64, AlertSettings)>,
         b"do" => decodes::<(u64, AnnouncedOutages)>,
         b"dr" => decodes::<(u64, ResponseRecord)>,

@@ -10,8 +10,8 @@
 //! | `pi` pings | bodies that jobs sent |
 //!
 //! Everything else stays in plain text: measurements (`ms`, `or`, `bl`, `r*`, `f*`, `tc`), events (`ev`) and the
-//! content of pages; accounts, keys, invitations and page passwords, of which only hashes are stored; and indexes,
-//! which hold ids.
+//! content of pages; accounts, keys, invitations and persons with their sessions and one-time links, of whose secrets
+//! only hashes are stored, as of page passwords; and indexes, which hold ids and email addresses of persons.
 //!
 //! A plain record stays readable and is sealed when it is next written; [`compact`](super::compact) seals all. The
 //! record `!k` lists the keys that have sealed anything, so that a store is not opened without one of them.

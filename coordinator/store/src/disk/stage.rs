@@ -6,13 +6,16 @@ use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
 use parallax_core::event::Event;
-use parallax_core::id::{AccountId, MonitorId, PageId, SubscriberId};
+use parallax_core::id::{AccountId, MonitorId, PageId, PersonId, SubscriberId};
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
 use parallax_core::key::ApiKey;
+use parallax_core::login_session::LoginSession;
 use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::monitor::Monitor;
+use parallax_core::one_time_link::OneTimeLink;
 use parallax_core::page::Page;
+use parallax_core::person::{AccountMember, Person};
 use parallax_core::subscriber::Subscriber;
 use parallax_core::vantage::VantageNo;
 use serde::Serialize;
@@ -25,6 +28,7 @@ use super::layout::{self, TreeKey};
 use super::notifications;
 use super::pages;
 use super::pending::PendingChanges;
+use super::{people, people_layout};
 use crate::batch::MAX_TRIMMED_PER_OP;
 use crate::{Batch, CommitReceipt, Expect, Op, Presence, Result, StoreError};
 
@@ -108,6 +112,19 @@ fn holds(pending: &PendingChanges<'_>, expect: &Expect) -> Result<bool> {
         Expect::AnnouncedOutages(page, presence) => {
             has_presence::<AnnouncedOutages>(pending, &layout::announced_outages(*page), *presence)?
         }
+        Expect::Person(id, presence) => has_presence::<Person>(pending, &people_layout::person(*id), *presence)?,
+        Expect::AccountMember(account, person, presence) => {
+            has_presence::<AccountMember>(pending, &people_layout::member(*account, *person), *presence)?
+        }
+        Expect::LoginSession(id, presence) => {
+            has_presence::<LoginSession>(pending, &people_layout::session(*id), *presence)?
+        }
+        Expect::OneTimeLink(id, presence) => {
+            has_presence::<OneTimeLink>(pending, &people_layout::link(*id), *presence)?
+        }
+        Expect::EmailFree(email, person) => {
+            pending.get::<PersonId>(&people_layout::email(email))?.is_none_or(|owner| owner == *person)
+        }
         Expect::ContactFree(page, fingerprint, id) => {
             pending.get::<SubscriberId>(&layout::contact(*page, *fingerprint))?.is_none_or(|owner| owner == *id)
         }
@@ -177,6 +194,13 @@ fn apply(pending: &mut PendingChanges<'_>, op: &Op) -> Result<()> {
             delete_key_entry(pending, *id)?;
             pending.delete(layout::key(*id))
         }
+        Op::PutPerson(person) => people::put_person(pending, person),
+        Op::PutAccountMember(member) => people::put_member(pending, member),
+        Op::DeleteAccountMember(account, person) => people::delete_member(pending, *account, *person),
+        Op::PutLoginSession(session) => people::put_session(pending, session),
+        Op::DeleteLoginSession(id) => people::delete_session(pending, *id),
+        Op::PutOneTimeLink(link) => people::put_link(pending, link),
+        Op::DeleteOneTimeLink(id) => people::delete_link(pending, *id),
         Op::PutAgent(agent) => pending.put_document(layout::agent(agent.id), agent),
         Op::DeleteAgent(id) => pending.delete(layout::agent(*id)),
         Op::PutInvitation(invitation) => pending.put_document(layout::invitation(invitation.id), invitation),

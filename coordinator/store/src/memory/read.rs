@@ -206,12 +206,14 @@ impl StoreRead for MemoryStore {
         Ok(events.map(|(seq, event)| JournalEvent { seq: *seq, event: event.clone() }).collect())
     }
 
-    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>> {
+    fn events_of_many(&self, monitors: &[MonitorId], before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>> {
         let state = self.read();
-        let Some(seqs) = state.events_of.get(&monitor) else { return Ok(Vec::new()) };
-        let newest = seqs.range(..before.unwrap_or(u64::MAX)).rev().take(limit);
-        let event = |seq| state.events.get(seq).map(|event| JournalEvent { seq: *seq, event: event.clone() });
-        Ok(newest.filter_map(event).collect())
+        let indexes = monitors.iter().filter_map(|monitor| state.events_of.get(monitor));
+        let newest = indexes.flat_map(|seqs| seqs.range(..before.unwrap_or(u64::MAX)).rev().take(limit));
+        let mut seqs: Vec<u64> = newest.copied().collect();
+        seqs.sort_unstable_by_key(|seq| std::cmp::Reverse(*seq));
+        let event = |seq| state.events.get(&seq).map(|event| JournalEvent { seq, event: event.clone() });
+        Ok(seqs.into_iter().take(limit).filter_map(event).collect())
     }
 
     fn last_event(&self) -> Result<u64> {

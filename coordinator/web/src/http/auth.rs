@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::http::HeaderMap;
 use ::http::header::AUTHORIZATION;
 use parallax_core::rate_limit::{KeyedRateLimit, RateLimitStatus};
+use parallax_core::role::Permission;
 use parallax_core::time::Timestamp;
 use parallax_service::secret_text::ApiKeyText;
 use parallax_service::{Caller, ServiceError};
@@ -47,7 +48,7 @@ pub(super) async fn run_authenticated(
 ) -> HandlerResult {
     let HttpRoute::Authenticated(handler) = route else { return Err(ApiError::NoRoute) };
     if !call.method.is_safe() {
-        call.caller.require_write()?;
+        call.caller.require(Permission::Edit)?;
     }
     let help = error_hints::invalid_id(context, &call);
     handler(Arc::clone(context), call).await.map_err(|error| error_hints::with_hint(help, error))

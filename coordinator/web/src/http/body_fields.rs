@@ -90,6 +90,16 @@ impl FieldSpec {
         self.bound("examples", vec![example])
     }
 
+    /// Name of the field.
+    pub(super) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns true if null is allowed.
+    pub(super) const fn is_nullable(&self) -> bool {
+        self.nullable
+    }
+
     fn bound(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.bounds.insert(name.to_owned(), value.into());
         self
@@ -105,7 +115,7 @@ impl FieldSpec {
             FieldKind::Number => "number",
             FieldKind::Boolean => "boolean",
             FieldKind::List(_) => "array",
-            FieldKind::Map(_) => "object",
+            FieldKind::Map(_) | FieldKind::Object(_) => "object",
         };
         let is_choice = bounds.contains_key("enum");
         if nullable {
@@ -120,6 +130,7 @@ impl FieldSpec {
             FieldKind::Map(values) => {
                 schema.insert("additionalProperties".to_owned(), values);
             }
+            FieldKind::Object(inner) => schema.extend(inner),
             FieldKind::Text | FieldKind::Integer | FieldKind::Number | FieldKind::Boolean => {}
         }
         schema.extend(bounds);
@@ -134,7 +145,7 @@ impl FieldSpec {
     }
 }
 
-/// Type of a field; for lists and maps with the schema of their entries.
+/// Type of a field; for lists and maps with the schema of their entries, for objects with that of their fields.
 pub(super) enum FieldKind {
     Text,
     Integer,
@@ -142,6 +153,7 @@ pub(super) enum FieldKind {
     Boolean,
     List(Value),
     Map(Value),
+    Object(Map<String, Value>),
 }
 
 /// Source of the fields of a body: a JSON object, or a schema under construction.
@@ -240,6 +252,13 @@ pub(super) trait BodyFields {
         })
     }
 
+    /// Takes an object, whose fields `describe` describes.
+    fn object(&mut self, field: FieldSpec, describe: impl FnOnce(&mut SchemaBuilder)) -> PatchField<JsonObject> {
+        let mut fields = SchemaBuilder::default();
+        describe(&mut fields);
+        self.take(field, FieldKind::Object(fields.schema()), "must be an object", |value| value.as_object().cloned())
+    }
+
     /// Takes a map of at most `max` names to strings.
     fn string_map(&mut self, field: FieldSpec, max: usize) -> PatchField<Vec<(String, String)>> {
         let values = json!({ "type": "string" });
@@ -271,11 +290,15 @@ impl BodyFields for &JsonObject {
         rule: &str,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> PatchField<T> {
-        match self.get(field.name) {
-            None => PatchField::Absent,
-            Some(Value::Null) => PatchField::Null,
-            Some(value) => read(value).map_or_else(|| PatchField::Invalid(rule.to_owned()), PatchField::Value),
-        }
+        self.get(field.name).map_or(PatchField::Absent, |value| read_value(value, rule, read))
+    }
+}
+
+/// Reads a value that was sent.
+pub(super) fn read_value<T>(value: &Value, rule: &str, read: impl FnOnce(&Value) -> Option<T>) -> PatchField<T> {
+    match value {
+        Value::Null => PatchField::Null,
+        value => read(value).map_or_else(|| PatchField::Invalid(rule.to_owned()), PatchField::Value),
     }
 }
 

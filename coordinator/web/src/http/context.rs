@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use ::http::StatusCode;
 use bytes::Bytes;
-use parallax_core::id::{KeyId, PageId};
+use parallax_core::id::PageId;
+use parallax_core::login_session::LoginSessionId;
 use parallax_core::rate_limit::KeyedRateLimit;
-use parallax_service::Services;
+use parallax_service::{ActorId, Services};
 use tokio::sync::{OnceCell, watch};
 
 use super::server::login_throttle::LoginThrottle;
@@ -20,6 +21,8 @@ const PAGE_MCP_LIMIT: u32 = 120;
 /// Requests without a valid key per minute and address: generous, since many clients may share an address.
 const FAILED_AUTH_LIMIT: u32 = 600;
 
+/// Requests per minute of a signed-in browser.
+const SESSION_LIMIT: u32 = 600;
 /// Sign-in links per minute and address.
 const SIGN_IN_LINK_LIMIT: u32 = 5;
 /// Subscription requests per minute and address.
@@ -38,7 +41,9 @@ pub struct HttpContext {
     pub(super) response_index: ResponseIndex,
     /// True once the server shuts down; ends streaming responses.
     shutdown: watch::Sender<bool>,
-    pub(super) key_limit: KeyedRateLimit<KeyId>,
+    pub(super) key_limit: KeyedRateLimit<ActorId>,
+    /// Requests of signed-in browsers.
+    pub(super) session_limit: KeyedRateLimit<LoginSessionId>,
     pub(super) failed_auth_limit: KeyedRateLimit<u128>,
     /// Memory held by responses in flight.
     pub(super) response_memory: ResponseMemory,
@@ -65,6 +70,7 @@ impl HttpContext {
             service,
             shutdown: watch::Sender::new(false),
             key_limit: KeyedRateLimit::new(requests_per_minute),
+            session_limit: KeyedRateLimit::new(SESSION_LIMIT),
             failed_auth_limit: KeyedRateLimit::new(FAILED_AUTH_LIMIT),
             response_memory: ResponseMemory::default(),
             responses_by_class: Default::default(),

@@ -26,7 +26,7 @@ use super::routes::routes;
 use super::server::client_ip::PeerAddress;
 use super::server::response_memory::{ResponseMemory, ResponseOwner};
 use super::server::{drain_body, request_timeout};
-use super::{API_PREFIX, HttpContext, error_hints, legacy, public};
+use super::{API_PREFIX, HttpContext, dashboard, error_hints, legacy, public};
 
 /// The warp filter: splits a request into its parts and never rejects.
 pub(super) fn filter(
@@ -132,7 +132,12 @@ async fn dispatch(
             return no_store_flag
                 .apply(response.map_err(|error| public::not_found_for_people(&context, &reader, is_own_host, error)));
         }
+        Ok((HttpRoute::SignedIn(handler), params)) => {
+            let call = RoutedRequest { caller: (), method, path, query, peer, params, headers, body, no_store };
+            return Ok(dashboard::respond(context, handler, call, arrived).await);
+        }
         Ok((route, params)) => (Ok(route), params),
+        Err(error) if dashboard::is_dashboard_path(&path) => return Ok(dashboard::error_page(error)),
         // API routes are not revealed without a key.
         Err(error) if is_api_path(&path) => (Err(error), Vec::new()),
         Err(error) => {
@@ -142,7 +147,7 @@ async fn dispatch(
         }
     };
     let caller = auth::authenticate(&context, &headers, peer, allowance)?;
-    let reader = ResponseOwner::Account(caller.key.account);
+    let reader = ResponseOwner::Account(caller.account);
     let reservation = context.response_memory.reserve(reader)?;
     if let Ok(HttpRoute::Mcp(handler)) = route {
         let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store };
@@ -154,7 +159,7 @@ async fn dispatch(
         .await?;
         return reservation.admit(!reply.has_written(), reply).await;
     }
-    auth::admit_request(&context.key_limit, caller.key.id, context.service.now(), allowance)?;
+    auth::admit_request(&context.key_limit, caller.limit_id(), context.service.now(), allowance)?;
     let route = route.map_err(|error| with_route_hint(error, &table, &path))?;
     let limit = request_timeout::timeout_for(&path);
     let (is_read, request_headers) = (method.is_safe(), headers.clone());

@@ -12,6 +12,7 @@ use parallax_service::ServiceError;
 use serde_json::{Value, json};
 
 use super::response::HttpResponse;
+use crate::views::RenderError;
 
 /// Rate limit of log lines caused by requests, by kind.
 pub(super) static REQUEST_LOGS: LogLimit<&'static str> = LogLimit::new();
@@ -64,6 +65,12 @@ pub(super) enum ApiError {
 impl From<ServiceError> for ApiError {
     fn from(error: ServiceError) -> Self {
         Self::Service(error)
+    }
+}
+
+impl From<RenderError> for ApiError {
+    fn from(error: RenderError) -> Self {
+        Self::Service(ServiceError::Internal(error.to_string()))
     }
 }
 
@@ -135,45 +142,85 @@ fn unauthenticated(message: &str) -> HttpResponse {
         .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }
 
+/// Message of an internal error; the details go to the log.
+const INTERNAL_MESSAGE: &str = "something went wrong on our side";
+
 fn service_error(error: ServiceError) -> HttpResponse {
-    let message = error.to_string();
-    match error {
-        ServiceError::Unauthenticated => unauthenticated(&message),
-        ServiceError::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &message),
-        ServiceError::KeyBoundToPage => envelope(StatusCode::FORBIDDEN, "one_page", &message),
-        ServiceError::NotFound | ServiceError::UnknownPing => envelope(StatusCode::NOT_FOUND, "not_found", &message),
-        ServiceError::Invalid(faults) => {
-            let fields: Vec<Value> =
-                faults.iter().map(|fault| json!({ "field": fault.field, "rule": fault.rule })).collect();
-            let error = json!({ "code": "bad_request", "message": message, "fields": fields });
-            HttpResponse::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
-        }
-        ServiceError::IdempotencyKeyReused => {
-            envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &message)
-        }
-        ServiceError::CheckNowTooSoon { seconds }
-        | ServiceError::DomainCheckTooSoon { seconds }
-        | ServiceError::Busy { seconds }
-        | ServiceError::PageConfirmationLimit { seconds }
-        | ServiceError::AccountConfirmationLimit { seconds, .. }
-        | ServiceError::AccountTestLimit { seconds }
-        | ServiceError::NotificationLimit { seconds, .. }
-        | ServiceError::PageTestLimit { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &message)
-            .with(RETRY_AFTER, HeaderValue::from(seconds)),
-        ServiceError::TooManyPings => {
-            envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &message).with(RETRY_AFTER, HeaderValue::from(1))
-        }
-        ServiceError::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &message),
-        // Logged by the store.
-        ServiceError::DiskFull => {
-            envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
-        }
+    let message = match &error {
+        // The store has logged the full disk.
+        ServiceError::DiskFull => INTERNAL_MESSAGE.to_owned(),
         ServiceError::Internal(message) => {
             if let Some(omitted) = REQUEST_LOGS.admit("internal") {
                 tracing::error!(words = %message, omitted, "a request failed with an internal error");
             }
-            envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
+            INTERNAL_MESSAGE.to_owned()
         }
+        error => error.to_string(),
+    };
+    let ((status, code), retry_after) = (status_and_code(&error), retry_after(&error));
+    let reply = match error {
+        ServiceError::Unauthenticated => unauthenticated(&message),
+        ServiceError::Invalid(faults) => {
+            let fields: Vec<Value> =
+                faults.iter().map(|fault| json!({ "field": fault.field, "rule": fault.rule })).collect();
+            let error = json!({ "code": code, "message": message, "fields": fields });
+            HttpResponse::json(status, &json!({ "error": error }))
+        }
+        _ => envelope(status, code, &message),
+    };
+    match retry_after {
+        Some(seconds) => reply.with(RETRY_AFTER, HeaderValue::from(seconds)),
+        None => reply,
+    }
+}
+
+/// Returns the code of an error in the API.
+pub(super) const fn error_code(error: &ServiceError) -> &'static str {
+    status_and_code(error).1
+}
+
+const fn status_and_code(error: &ServiceError) -> (StatusCode, &'static str) {
+    match error {
+        ServiceError::Unauthenticated => (StatusCode::UNAUTHORIZED, "unauthenticated"),
+        ServiceError::ReadOnly => (StatusCode::FORBIDDEN, "read_only"),
+        ServiceError::RoleForbids { .. } => (StatusCode::FORBIDDEN, "role_forbids"),
+        ServiceError::WrongCredentials => (StatusCode::FORBIDDEN, "wrong_credentials"),
+        ServiceError::ConfirmationRequired => (StatusCode::FORBIDDEN, "confirmation_required"),
+        ServiceError::KeyBoundToPage => (StatusCode::FORBIDDEN, "one_page"),
+        ServiceError::NotFound | ServiceError::UnknownPing => (StatusCode::NOT_FOUND, "not_found"),
+        ServiceError::Invalid(_) => (StatusCode::BAD_REQUEST, "bad_request"),
+        ServiceError::IdempotencyKeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused"),
+        ServiceError::PlanLimit(_) => (StatusCode::UNPROCESSABLE_ENTITY, "plan_limit"),
+        ServiceError::CheckNowTooSoon { .. }
+        | ServiceError::MonitorTestLimit { .. }
+        | ServiceError::DomainCheckTooSoon { .. }
+        | ServiceError::Busy { .. }
+        | ServiceError::TooManyTries { .. }
+        | ServiceError::PageConfirmationLimit { .. }
+        | ServiceError::AccountConfirmationLimit { .. }
+        | ServiceError::AccountTestLimit { .. }
+        | ServiceError::NotificationLimit { .. }
+        | ServiceError::PageTestLimit { .. }
+        | ServiceError::TooManyPings => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+        ServiceError::DiskFull | ServiceError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+    }
+}
+
+/// Returns the seconds until a retry, for errors of rate limits.
+const fn retry_after(error: &ServiceError) -> Option<u32> {
+    match error {
+        ServiceError::CheckNowTooSoon { seconds }
+        | ServiceError::MonitorTestLimit { seconds }
+        | ServiceError::DomainCheckTooSoon { seconds }
+        | ServiceError::Busy { seconds }
+        | ServiceError::TooManyTries { seconds }
+        | ServiceError::PageConfirmationLimit { seconds }
+        | ServiceError::AccountConfirmationLimit { seconds, .. }
+        | ServiceError::AccountTestLimit { seconds }
+        | ServiceError::NotificationLimit { seconds, .. }
+        | ServiceError::PageTestLimit { seconds } => Some(*seconds),
+        ServiceError::TooManyPings => Some(1),
+        _ => None,
     }
 }
 

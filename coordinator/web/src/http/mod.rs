@@ -1,7 +1,7 @@
 //! The HTTP interface: API, public pages and MCP.
 //!
 //! `server/` accepts connections, `dispatch.rs` finds the handler of a request in the table of `routes.rs`, and `api/`,
-//! `public/`, `mcp/`, `docs/` and `openapi/` hold the handlers. A handler gets the shared [`HttpContext`] and a
+//! `public/`, `dashboard/`, `mcp/`, `docs/` and `openapi/` hold the handlers. A handler gets the shared [`HttpContext`] and a
 //! `RoutedRequest`, and returns an `HttpResponse` or an `ApiError`.
 
 mod api;
@@ -9,6 +9,7 @@ mod auth;
 mod body_fields;
 mod content_negotiation;
 mod context;
+mod dashboard;
 mod dispatch;
 mod docs;
 mod document_response;

@@ -189,6 +189,11 @@ impl HttpResponse {
         self.status
     }
 
+    /// A header.
+    pub(super) fn header(&self, name: &HeaderName) -> Option<&HeaderValue> {
+        self.headers.get(name)
+    }
+
     /// The body.
     pub(super) fn body(&self) -> &[u8] {
         &self.body

@@ -7,11 +7,13 @@ use futures_util::future::BoxFuture;
 use matchit::Router;
 use parallax_service::Caller;
 
+use super::dashboard::SignedIn;
 use super::error::{ApiError, HandlerResult};
 use super::routed_request::RoutedRequest;
 use super::{HttpContext, legacy};
 
-type Handler<C> = fn(Arc<HttpContext>, RoutedRequest<C>) -> BoxFuture<'static, HandlerResult>;
+/// A handler of requests whose caller is `C`.
+pub(super) type Handler<C> = fn(Arc<HttpContext>, RoutedRequest<C>) -> BoxFuture<'static, HandlerResult>;
 type MessageHandler = fn(Arc<HttpContext>, Arc<RouteTable>, RoutedRequest<Caller>) -> BoxFuture<'static, HandlerResult>;
 
 /// A handler, by the authentication that it requires.
@@ -21,6 +23,8 @@ pub(super) enum HttpRoute {
     Public(Handler<()>),
     /// A valid API key is required.
     Authenticated(Handler<Caller>),
+    /// A signed-in person is required. Others are sent to the sign-in form.
+    SignedIn(Handler<SignedIn>),
     /// A valid API key of any access is required. The handler (MCP) counts each message as a request and dispatches it.
     Mcp(MessageHandler),
 }
@@ -33,6 +37,11 @@ pub(super) const fn public_route(handler: Handler<()>) -> HttpRoute {
 /// Makes a route that requires a valid API key.
 pub(super) const fn key_route(handler: Handler<Caller>) -> HttpRoute {
     HttpRoute::Authenticated(handler)
+}
+
+/// Makes a route that requires a signed-in person.
+pub(super) const fn signed_in_route(handler: Handler<SignedIn>) -> HttpRoute {
+    HttpRoute::SignedIn(handler)
 }
 
 /// Makes a route whose messages count as requests of their own.

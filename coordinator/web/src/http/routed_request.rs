@@ -50,6 +50,12 @@ impl NoStoreFlag {
 }
 
 impl<C> RoutedRequest<C> {
+    /// The same request of another caller.
+    pub(super) fn with_caller<D>(self, caller: D) -> RoutedRequest<D> {
+        let Self { method, path, query, peer, params, headers, body, no_store, .. } = self;
+        RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store }
+    }
+
     /// Returns the path parameter of that name.
     pub(super) fn path_param(&self, name: &str) -> Result<&str, ApiError> {
         let param = self.params.iter().find(|(candidate, _)| candidate == name);
@@ -85,6 +91,6 @@ impl RoutedRequest<Caller> {
         let Some(value) = json_body::idempotency_key(&self.headers)? else { return Ok(None) };
         let path = legacy::new_path(&self.path);
         let request = [self.method.as_str().as_bytes(), path.as_bytes(), body];
-        Ok(Some(IdempotencyKey::new(self.caller.key.id, value, &request)))
+        Ok(Some(IdempotencyKey::new(self.caller.limit_id(), value, &request)))
     }
 }

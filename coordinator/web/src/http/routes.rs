@@ -4,7 +4,7 @@ use ::http::Method;
 use futures_util::FutureExt;
 
 use super::route::{HttpRoute, key_route, mcp_route, public_route};
-use super::{api, docs, heartbeat_ping, mcp, openapi, public};
+use super::{api, dashboard, docs, heartbeat_ping, mcp, openapi, public};
 
 /// All routes.
 pub(super) fn routes() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -17,6 +17,7 @@ pub(super) fn routes() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     const PATCH: Method = Method::PATCH;
     const DELETE: Method = Method::DELETE;
     let mut rows = public::rows();
+    rows.extend(dashboard::rows());
     rows.extend([
         ("/ping/{*address}", ping_routes()),
         ("/api/v1/mcp", vec![(POST, mcp_route(|context, table, call| mcp::post(context, table, call).boxed()))]),
@@ -48,11 +49,27 @@ pub(super) fn routes() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
             vec![(GET, key_route(|context, call| pages::status::show(context, call).boxed()))],
         ),
         (
+            "/api/v1/pages/{page}/events",
+            vec![(GET, key_route(|context, call| history::page_events(context, call).boxed()))],
+        ),
+        (
             "/api/v1/pages/{page}/monitors",
             vec![
                 (GET, key_route(|context, call| monitors::list(context, call).boxed())),
                 (POST, key_route(|context, call| monitors::create(context, call).boxed())),
             ],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/test",
+            vec![(POST, key_route(|context, call| history::test(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/bulk",
+            vec![(POST, key_route(|context, call| monitors::bulk::update(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/order",
+            vec![(PATCH, key_route(|context, call| monitors::order::edit(context, call).boxed()))],
         ),
         (
             "/api/v1/pages/{page}/monitors/{monitor}/pings",

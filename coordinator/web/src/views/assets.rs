@@ -35,14 +35,21 @@ static REFERENCE_STYLE: LazyLock<Asset> =
     LazyLock::new(|| asset("reference", "css", STYLE, prepared!("reference.css")));
 static REFERENCE_SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| asset("reference", "js", SCRIPT, prepared!("reference.js")));
+static DASHBOARD_STYLE: LazyLock<Asset> =
+    LazyLock::new(|| asset("dashboard", "css", STYLE, prepared!("dashboard.css")));
+static DASHBOARD_SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| asset("dashboard", "js", SCRIPT, prepared!("dashboard.js")));
 static ICON: LazyLock<Asset> = LazyLock::new(|| asset("icon", "svg", "image/svg+xml", prepared!("icon.svg")));
 
 /// Script for other websites, without its texts.
 pub(crate) const WIDGET: &str = prepared!("widget.js");
 
+/// Icons of the dashboard, as one SVG document with a symbol each.
+pub(crate) const ICONS: &str = prepared!("icons.svg");
+
 /// All files.
-pub(crate) fn all() -> [&'static Asset; 7] {
-    [&SITE, &THEME, &PAGE, &EMBED, &REFERENCE_STYLE, &REFERENCE_SCRIPT, &ICON]
+pub(crate) fn all() -> [&'static Asset; 9] {
+    [&SITE, &THEME, &PAGE, &EMBED, &REFERENCE_STYLE, &REFERENCE_SCRIPT, &DASHBOARD_STYLE, &DASHBOARD_SCRIPT, &ICON]
 }
 
 /// File name of the style sheet.
@@ -73,6 +80,16 @@ pub(crate) fn reference_style() -> &'static str {
 /// File name of the script of the API reference.
 pub(crate) fn reference_script() -> &'static str {
     &REFERENCE_SCRIPT.name
+}
+
+/// File name of the style sheet of the dashboard.
+pub(crate) fn dashboard_style() -> &'static str {
+    &DASHBOARD_STYLE.name
+}
+
+/// File name of the script of the dashboard.
+pub(crate) fn dashboard_script() -> &'static str {
+    &DASHBOARD_SCRIPT.name
 }
 
 /// File name of the icon.
@@ -148,7 +165,7 @@ mod tests {
 
     #[test]
     fn dark_by_system_and_dark_by_choice_have_the_same_colors() {
-        for asset in [&*SITE, &*REFERENCE_STYLE] {
+        for asset in [&*SITE, &*REFERENCE_STYLE, &*DASHBOARD_STYLE] {
             let [system, choice] = [DARK, ":root[data-theme=dark]{"].map(|rule| colors_in(asset, rule));
             assert!(!system.is_empty(), "{}", asset.name);
             assert_eq!(system, choice, "{}", asset.name);

@@ -9,6 +9,8 @@ pub(crate) mod api_reference;
 pub(crate) mod assets;
 pub(crate) mod badge;
 mod chart;
+#[allow(dead_code, reason = "its screens follow")]
+pub(crate) mod dashboard;
 pub(crate) mod embed;
 pub(crate) mod embed_snippets;
 pub(crate) mod feeds;

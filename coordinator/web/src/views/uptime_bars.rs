@@ -5,7 +5,7 @@ mod bar_data;
 use std::collections::BTreeMap;
 
 use parallax_core::event::MonitorStatus;
-use parallax_core::page_view::{MonitorView, TimeRange, UptimeDay};
+use parallax_core::page_view::{MonitorView, TimeRange, UptimeDay, UptimeSlice};
 use parallax_core::rollup::{OutcomeCounts, day_of};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_core::uptime::MonitoredTime;
@@ -209,6 +209,29 @@ fn region_bars(
             current_value(view, region, messages)
         },
         summary: uptime::UptimeView::of_percent(sum.tally().percent(), view, context).text(),
+    }
+}
+
+/// Bars of a short range in one image: a path for each state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StatePaths {
+    /// Width in view box units.
+    pub width: usize,
+    /// SVG paths by CSS class.
+    pub paths: Vec<(&'static str, String)>,
+}
+
+/// Draws slices as one image. The last one includes the present; `is_down` if the monitor is down.
+pub(super) fn state_paths(slices: &[UptimeSlice], is_down: bool) -> StatePaths {
+    let mut by_class: BTreeMap<BarState, String> = BTreeMap::new();
+    for (at, slice) in slices.iter().enumerate() {
+        let is_down = is_down && at + 1 == slices.len();
+        let state = bar_state(BarData { counts: slice.counts, uptime: slice.uptime, time: slice.time, is_down });
+        by_class.entry(state).or_default().push_str(&bar_path(at * BAR_SPACING, state));
+    }
+    StatePaths {
+        width: (slices.len() * BAR_SPACING).saturating_sub(BAR_SPACING - BAR_WIDTH),
+        paths: by_class.into_iter().map(|(state, path)| (state.class(), path)).collect(),
     }
 }
 

@@ -14,6 +14,7 @@ use parallax_core::destination::edit::{DestinationContext, DestinationEdit};
 use parallax_core::destination::{Destination, MAX_DESTINATIONS};
 use parallax_core::id::{DestinationId, PageId};
 use parallax_core::plan::PlanLimitError;
+use parallax_core::role::Permission;
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
@@ -73,6 +74,7 @@ impl DestinationService {
         edit: &DestinationEdit,
         once: &IdempotentRequest<'_, Destination>,
     ) -> ServiceResult<RequestOutcome<Destination>> {
+        caller.require(Permission::ManageAlerts)?;
         let id = DestinationId::new(self.context.now(), rand::random());
         let is_counted = &AtomicBool::new(false);
         // Under the page's lock, so that the last slot is taken once.
@@ -122,6 +124,7 @@ impl DestinationService {
         edit: &DestinationEdit,
         once: &IdempotentRequest<'_, Destination>,
     ) -> ServiceResult<RequestOutcome<Destination>> {
+        caller.require(Permission::ManageAlerts)?;
         let is_counted = &AtomicBool::new(false);
         self.context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
@@ -187,6 +190,7 @@ impl DestinationService {
         once: &IdempotentRequest<'_, Destination>,
         change: impl Fn(&Destination, Timestamp) -> Option<Destination>,
     ) -> ServiceResult<RequestOutcome<Destination>> {
+        caller.require(Permission::ManageAlerts)?;
         let change = &change;
         self.context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
@@ -209,6 +213,7 @@ impl DestinationService {
         id: DestinationId,
         once: &IdempotentRequest<'_, ()>,
     ) -> ServiceResult<RequestOutcome<()>> {
+        caller.require(Permission::ManageAlerts)?;
         self.context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
                 self.context.destination_on(&page, id)?;

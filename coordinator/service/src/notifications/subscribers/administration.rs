@@ -2,16 +2,21 @@
 
 use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::page::Page;
-use parallax_core::subscriber::Subscriber;
+use parallax_core::role::Permission;
 use parallax_core::subscriber::confirmation_limit::ConfirmationOrigin;
 use parallax_core::subscriber::request::SubscriptionRequest;
+use parallax_core::subscriber::{Contact, MAX_SUBSCRIBERS, Subscriber};
 use parallax_core::validation::ValidationErrors;
-use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
+use parallax_store::{Batch, Expect, Op, Presence, StoreRead, VersionedValue};
 
 use super::SubscriberService;
 use super::contact_fingerprint;
+use crate::hosts::hostname::url_host;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
 use crate::{Caller, ServiceError, ServiceResult};
+
+/// Subscribers read per query.
+const AT_ONCE: usize = 1000;
 
 /// Part of a list of subscribers, with a cursor.
 #[derive(Debug, Clone)]
@@ -22,7 +27,156 @@ pub struct SubscriberSlice {
     pub next: Option<SubscriberId>,
 }
 
+/// State of a subscription, as its owner filters by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubscriberState {
+    /// It gets updates.
+    Confirmed,
+    /// It was asked and has not confirmed.
+    Asked,
+    /// It was switched off, because deliveries failed.
+    Off,
+}
+
+impl SubscriberState {
+    /// All states.
+    pub const ALL: [Self; 3] = [Self::Confirmed, Self::Asked, Self::Off];
+
+    /// State of that subscriber.
+    pub const fn of(subscriber: &Subscriber) -> Self {
+        match (subscriber.confirmed_at, subscriber.health.disabled) {
+            (None, _) => Self::Asked,
+            (Some(_), Some(_)) => Self::Off,
+            (Some(_), None) => Self::Confirmed,
+        }
+    }
+
+    /// Name in forms and addresses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Asked => "asked",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// Number of a page's subscribers, by state and channel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SubscriberCounts {
+    /// Confirmed mailboxes.
+    pub email: usize,
+    /// Confirmed webhooks.
+    pub webhook: usize,
+    /// Those that were asked and have not confirmed.
+    pub asked: usize,
+    /// Those that were switched off.
+    pub off: usize,
+}
+
+impl SubscriberCounts {
+    /// Number of subscribers that get updates of the whole page.
+    pub const fn confirmed(&self) -> usize {
+        self.email + self.webhook
+    }
+
+    /// Number of all subscribers.
+    pub const fn total(&self) -> usize {
+        self.confirmed() + self.asked + self.off
+    }
+
+    fn add(&mut self, subscriber: &Subscriber) {
+        let count = match (SubscriberState::of(subscriber), &subscriber.contact) {
+            (SubscriberState::Asked, _) => &mut self.asked,
+            (SubscriberState::Off, _) => &mut self.off,
+            (SubscriberState::Confirmed, Contact::Email(_)) => &mut self.email,
+            (SubscriberState::Confirmed, Contact::Webhook { .. }) => &mut self.webhook,
+        };
+        *count += 1;
+    }
+}
+
+/// Filter and paging of a list of subscribers.
+#[derive(Debug, Clone, Default)]
+pub struct SubscriberFilter {
+    /// Part of the address, in any case; empty for all. Of a webhook only the host counts.
+    pub search: String,
+    /// Only those in that state.
+    pub state: Option<SubscriberState>,
+    /// Cursor: only those after it.
+    pub after: Option<SubscriberId>,
+    /// Maximum number.
+    pub limit: usize,
+}
+
+impl SubscriberFilter {
+    fn admits(&self, subscriber: &Subscriber) -> bool {
+        let search = self.search.to_lowercase();
+        let is_found = search.is_empty()
+            || match &subscriber.contact {
+                Contact::Email(email) => email.to_lowercase().contains(&search),
+                Contact::Webhook { url, .. } => url_host(url).is_some_and(|host| host.contains(&search)),
+            };
+        is_found && self.state.is_none_or(|state| SubscriberState::of(subscriber) == state)
+    }
+}
+
 impl SubscriberService {
+    /// Counts the page's subscribers by state and channel, up to the maximum of a page.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a page that the key can't access.
+    pub async fn counts(&self, caller: &Caller, page: PageId) -> ServiceResult<SubscriberCounts> {
+        let page = self.context.page(caller, page)?.id;
+        let counts = self.context.store().read(move |store| {
+            let mut counts = SubscriberCounts::default();
+            scan(store, page, None, MAX_SUBSCRIBERS, |subscriber| {
+                counts.add(&subscriber);
+                true
+            })?;
+            Ok(counts)
+        });
+        Ok(counts.await?)
+    }
+
+    /// Lists the page's subscribers that pass the filter, oldest first.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a page that the key can't access.
+    pub async fn search(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        filter: SubscriberFilter,
+    ) -> ServiceResult<SubscriberSlice> {
+        let page = self.context.page(caller, page)?.id;
+        let slice = self.context.store().read(move |store| {
+            let (mut subscribers, mut next) = (Vec::<Subscriber>::new(), None);
+            scan(store, page, filter.after, MAX_SUBSCRIBERS, |subscriber| {
+                let is_full = subscribers.len() >= filter.limit;
+                if filter.admits(&subscriber) && is_full {
+                    next = subscribers.last().map(|last| last.id);
+                    return false;
+                }
+                if filter.admits(&subscriber) {
+                    subscribers.push(subscriber);
+                }
+                true
+            })?;
+            Ok(SubscriberSlice { subscribers, next })
+        });
+        Ok(slice.await?)
+    }
+
+    /// Returns one subscriber of the page.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`].
+    pub fn get(&self, caller: &Caller, page: PageId, id: SubscriberId) -> ServiceResult<Subscriber> {
+        let page = self.context.page(caller, page)?;
+        Ok(self.subscriber_on(&page, id)?.value)
+    }
+
     /// Lists up to `limit` of the page's subscribers after that one, confirmed or not, oldest first.
     ///
     /// # Errors
@@ -56,7 +210,7 @@ impl SubscriberService {
         ask: &SubscriptionRequest,
         once: &IdempotentRequest<'_, Subscriber>,
     ) -> ServiceResult<RequestOutcome<Subscriber>> {
-        caller.require_write()?;
+        caller.require(Permission::Edit)?;
         let page = &self.context.page(caller, page)?;
         if let Some(answer) = self.context.replayed_answer(once)? {
             return Ok(RequestOutcome::Replayed(answer));
@@ -109,4 +263,31 @@ impl SubscriberService {
         let subscriber = self.context.store().reader().subscriber(id)?;
         subscriber.filter(|subscriber| subscriber.value.page == page.id).ok_or(ServiceError::NotFound)
     }
+}
+
+/// Passes up to `limit` of a page's subscribers after that one to `take`, until it returns false.
+fn scan(
+    store: &dyn StoreRead,
+    page: PageId,
+    mut after: Option<SubscriberId>,
+    limit: usize,
+    mut take: impl FnMut(Subscriber) -> bool,
+) -> parallax_store::Result<()> {
+    let mut remaining = limit;
+    while remaining > 0 {
+        let count = remaining.min(AT_ONCE);
+        let read = store.subscribers_of(page, after, count)?;
+        let is_last = read.len() < count;
+        remaining -= read.len();
+        for subscriber in read {
+            after = Some(subscriber.value.id);
+            if !take(subscriber.value) {
+                return Ok(());
+            }
+        }
+        if is_last {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -29,6 +29,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 
+pub use self::administration::{SubscriberCounts, SubscriberFilter, SubscriberSlice, SubscriberState};
 use self::request::{NewSubscriber, subscriber_after_request};
 use crate::context::ServiceContext;
 use crate::notifications::confirmation_limits::{ConfirmationLimits, UnconfirmedAddress};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ::http::StatusCode;
 use parallax_core::check::CheckKind;
 use parallax_core::destination::ChannelKind;
-use parallax_service::Caller;
 use parallax_service::accounts::usage::PlanUsage;
+use parallax_service::{Caller, ServiceError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ struct PlanFeaturesDocument {
 
 /// `GET /api/v1/me`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let key = &call.caller.key;
+    let key = call.caller.key().ok_or(ServiceError::NotFound)?;
     let usage = context.service.accounts.usage(&call.caller).await?;
     let document = MeDocument {
         key: KeyDocument {

@@ -7,6 +7,7 @@ use parallax_core::destination::edit::MAX_EMAIL;
 use parallax_core::id::SubscriberId;
 use parallax_core::incident::MAX_AFFECTED;
 use parallax_core::patch::PatchField;
+use parallax_core::role::Permission;
 use parallax_core::subscriber::request::SubscriptionRequest;
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::validation::ValidationErrors;
@@ -32,7 +33,7 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
     let after = query_params::value(&call.query, "cursor", rule, |id| id.parse().ok())?;
     let limit = query_params::limit(&call.query)?;
     let slice = context.service.subscribers.list(&call.caller, page, after, limit).await?;
-    let writes = call.caller.key.access.can_write();
+    let writes = call.caller.allows(Permission::Edit);
     let list = SubscriberList {
         subscribers: slice.subscribers.iter().map(|it| document(it, writes)).collect(),
         next_cursor: slice.next.map(|id| id.to_string()),

@@ -168,7 +168,13 @@ impl Tool {
                 // An immutable field is not listed as an argument of updates, although the API accepts it unchanged.
                 let is_fixed = |name: &str| operation.method == Method::PATCH && name == "type";
                 let arguments = described.iter().filter(|(name, _)| !is_fixed(name));
-                properties.extend(arguments.map(|(name, field)| (name.clone(), schema::compact(field))));
+                properties.extend(arguments.map(|(name, field)| {
+                    let mut argument = schema::compact(field);
+                    if let Some(tool) = operation.fields_of_tool {
+                        argument["description"] = json!(format!("As in {tool}."));
+                    }
+                    (name.clone(), argument)
+                }));
                 if operation.method == Method::PATCH {
                     clearable = schema::clearable_fields(described);
                 }

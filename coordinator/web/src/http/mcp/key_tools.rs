@@ -8,6 +8,7 @@ use ::http::{HeaderMap, HeaderValue};
 use futures_util::future::BoxFuture;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::rate_limit::RateLimitStatus;
+use parallax_core::role::Permission;
 use parallax_service::Caller;
 use serde_json::{Map, Value, json};
 
@@ -88,7 +89,7 @@ impl KeyToolServer {
 
 impl ToolServer for KeyToolServer {
     fn tool_list(&self) -> Vec<&Value> {
-        McpTools::shared().tool_list(self.caller.key.access.can_write())
+        McpTools::shared().tool_list(self.caller.allows(Permission::Edit))
     }
 
     fn is_public(&self) -> bool {
@@ -118,7 +119,7 @@ impl ToolServer for KeyToolServer {
                 return Some(self.current_time(arguments));
             }
             let tools = McpTools::shared();
-            if tools.writes(&name)? && !self.caller.key.access.can_write() {
+            if tools.writes(&name)? && !self.caller.allows(Permission::Edit) {
                 return Some(ToolOutcome::Failed("this key may only read; use a key with write access".to_owned()));
             }
             let page = arguments.get("pageId").filter(|_| name == STATUS).and_then(Value::as_str);
@@ -141,7 +142,7 @@ impl ToolServer for KeyToolServer {
     }
 
     fn admit(&self, messages: u32) -> Result<RateLimitStatus, RateLimitStatus> {
-        self.context.key_limit.admit_many(self.caller.key.id, messages, self.context.service.now())
+        self.context.key_limit.admit_many(self.caller.limit_id(), messages, self.context.service.now())
     }
 }
 

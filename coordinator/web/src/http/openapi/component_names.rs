@@ -20,6 +20,7 @@ fn name_properties(parent: &str, properties: &mut Map<String, Value>, components
     for (name, property) in properties {
         let parent = format!("{parent}{}", capital(name));
         let object = OBJECTS.into_iter().find(|(field, _)| field == name);
+        let has_fields = property.get("properties").is_some();
         match (property.get_mut("items"), object) {
             (Some(items), Some((_, component))) => {
                 let mut item = items.take();
@@ -30,6 +31,14 @@ fn name_properties(parent: &str, properties: &mut Map<String, Value>, components
                 *items = reference(component);
             }
             (Some(items), None) => name_enum(&parent, items, components),
+            (None, _) if has_fields => {
+                let mut object = property.take();
+                if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
+                    name_properties(&parent, properties, components);
+                }
+                components.insert(parent.clone(), object);
+                *property = reference(&parent);
+            }
             (None, _) => name_enum(&parent, property, components),
         }
     }
@@ -86,6 +95,7 @@ mod tests {
             "monitors": { "type": "array", "items": { "properties": { "impact": values } } },
             "places": { "type": "array", "items": region },
             "name": { "type": "string" },
+            "set": { "type": "object", "properties": { "pinned": { "type": "string", "enum": ["asia"] } } },
         } });
         let mut components =
             BTreeMap::from([("Body".to_owned(), body), ("Impact".to_owned(), values), ("Region".to_owned(), region)]);
@@ -99,10 +109,12 @@ mod tests {
             "monitors": { "type": "array", "items": reference("AffectedMonitorInput") },
             "places": { "type": "array", "items": reference("Region") },
             "name": { "type": "string" },
+            "set": reference("BodySet"),
         } });
         assert_eq!(components["Body"], expected);
+        assert_eq!(components["BodySet"]["properties"]["pinned"], reference("Region"));
         assert_eq!(components["BodyStatus"]["enum"], json!(["open"]));
         assert_eq!(components["AffectedMonitorInput"], json!({ "properties": { "impact": impact } }));
-        assert_eq!(components.len(), 5);
+        assert_eq!(components.len(), 6);
     }
 }

@@ -108,6 +108,11 @@ fn examples_of(name: &str) -> Vec<Value> {
         "Sighting" => vec![json!({
             "region": "europe", "at": "2026-03-01T09:30:00.000Z", "seen": outcome("AS64500", 3), "error": null,
         })],
+        "MonitorUpdateResult" => vec![json!({ "id": MONITOR.to_string(), "status": "changed", "error": null })],
+        "ItemError" => vec![json!({
+            "code": "not_found", "message": "not found, or not accessible with this key", "fields": null,
+        })],
+        "ItemErrorField" => vec![json!({ "field": "groupName", "rule": "must be at most 60 characters" })],
         "Ping" => vec![json!({
             "number": 412, "at": "2026-03-01T02:00:41.120Z", "kind": "fail", "exitCode": 3,
             "runId": "8e03978e-40d5-43e8-bc93-6894a57f9324", "durationMs": 41_000, "method": "POST",
@@ -152,9 +157,20 @@ fn bodies(name: &str) -> Vec<Value> {
                 "vendorComponent": "Git Operations",
             }),
         ],
+        "MonitorTest" => vec![
+            json!({ "url": TARGET, "keyword": "ok", "pinnedRegion": "europe" }),
+            json!({ "type": "tcp", "host": "shop.example", "port": 5432 }),
+        ],
         "MonitorUpdate" => {
             vec![json!({ "name": "Checkout", "expectStatus": 204, "keyword": null }), json!({ "paused": true })]
         }
+        "MonitorsUpdate" => vec![
+            json!({ "ids": [MONITOR.to_string(), HEARTBEAT.to_string()], "set": { "paused": true, "groupName": "Shop" } }),
+            json!({ "ids": [HEARTBEAT.to_string()], "delete": true }),
+        ],
+        "MonitorOrder" => vec![json!({ "ids": [HEARTBEAT.to_string(), MONITOR.to_string()] })],
+        "MonitorOrderResponse" => vec![json!({ "monitorIds": [HEARTBEAT.to_string(), MONITOR.to_string()] })],
+        "MonitorsUpdateSet" => vec![json!({ "slowThresholdMs": 900, "pinnedRegion": null })],
         "IncidentCreate" => vec![
             json!({
                 "title": "Slow checkout", "impact": "degraded", "message": "We are looking into it.",
@@ -317,7 +333,7 @@ fn round() -> Value {
 
 fn event() -> Value {
     json!({
-        "id": "48213", "at": "2026-03-01T09:30:05.600Z", "kind": "status-changed", "from": "up", "to": "down",
+        "id": "48213", "monitorId": MONITOR.to_string(), "at": "2026-03-01T09:30:05.600Z", "kind": "status-changed", "from": "up", "to": "down",
         "since": "2026-03-01T09:30:00.000Z", "downSince": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
         "reason": "unexpected status 503", "latencyMs": null, "thresholdMs": null, "durationMs": null,
         "flapping": false, "evidence": [round()], "away": null, "deadline": null, "deadlineBefore": null,

@@ -30,6 +30,8 @@ pub(in crate::http) struct ApiOperation {
     pub(in crate::http) response: OperationResponse,
     /// Description of the MCP tool, if `about` has more than a model needs.
     pub(in crate::http) tool_description: Option<&'static str>,
+    /// MCP tool whose body fields it shares: its own tool refers to them instead of describing them again.
+    pub(in crate::http) fields_of_tool: Option<&'static str>,
     /// True if it may send mail to people.
     pub(in crate::http) notifies: bool,
     /// True if it reaches external systems: customers' hosts, name servers or receivers.
@@ -115,6 +117,7 @@ impl ApiOperation {
             body: None,
             response: OperationResponse { status: 200, about: "", document: None },
             tool_description: None,
+            fields_of_tool: None,
             notifies: false,
             reaches_out: false,
             overwrites: false,
@@ -138,6 +141,12 @@ impl ApiOperation {
     /// Sets the description of the MCP tool, which replaces `about` there.
     pub(in crate::http) const fn tool_description(mut self, note: &'static str) -> Self {
         self.tool_description = Some(note);
+        self
+    }
+
+    /// Names the MCP tool whose body fields are the same.
+    pub(in crate::http) const fn fields_of_tool(mut self, tool: &'static str) -> Self {
+        self.fields_of_tool = Some(tool);
         self
     }
 
@@ -189,10 +198,7 @@ impl ApiOperation {
         reader(&mut description);
         let mut schema = description.schema();
         let is_change = self.method == Method::PATCH;
-        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
-        for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
-            describe_default(property, is_change);
-        }
+        describe_defaults(&mut schema, is_change);
         self.body = Some(OperationBody { name, schema });
         self
     }
@@ -227,6 +233,24 @@ impl ApiOperation {
             if let Some(Value::Array(values)) = schema.get_mut("enum") {
                 values.push(Value::Null);
             }
+        }
+        self
+    }
+
+    /// Leaves fields out of the description of the body. They are ignored like any other that does not apply.
+    pub(in crate::http) fn without(mut self, fields: &[&str]) -> Self {
+        let properties = self.body.as_mut().and_then(|body| body.schema.get_mut("properties"));
+        if let Some(properties) = properties.and_then(Value::as_object_mut) {
+            properties.retain(|name, _| !fields.contains(&name.as_str()));
+        }
+        self
+    }
+
+    /// Leaves a value out of the description of a body field, because the operation refuses it.
+    pub(in crate::http) fn without_value(mut self, field: &str, value: &str) -> Self {
+        let schema = self.body.as_mut().and_then(|body| body.schema.get_mut("properties")?.get_mut(field));
+        if let Some(Value::Array(values)) = schema.and_then(|schema| schema.get_mut("enum")) {
+            values.retain(|one| one != value);
         }
         self
     }
@@ -290,6 +314,15 @@ impl ResponseDocument {
             properties[name] = beside.clone();
         }
         schema
+    }
+}
+
+/// Moves the defaults of all fields into their descriptions. The fields of an object in a body change something too.
+fn describe_defaults(schema: &mut Map<String, Value>, is_change: bool) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+        describe_default(property, is_change);
+        describe_defaults(property, true);
     }
 }
 

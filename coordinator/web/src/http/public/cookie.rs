@@ -16,7 +16,7 @@ const BROWSER: &str = "browser";
 const MAX_COOKIES: usize = 64;
 
 /// Returns true if browsers connect by https. Custom hosts are served like the base URL.
-pub(super) fn is_https(context: &HttpContext) -> bool {
+pub(in crate::http) fn is_https(context: &HttpContext) -> bool {
     context.service.base_url().starts_with("https://")
 }
 
@@ -32,7 +32,7 @@ pub(super) fn access_tokens(headers: &HeaderMap, is_https: bool) -> Vec<(String,
 }
 
 /// Returns the browser's id, if it has one.
-pub(super) fn browser(headers: &HeaderMap, is_https: bool) -> Option<BrowserId> {
+pub(in crate::http) fn browser(headers: &HeaderMap, is_https: bool) -> Option<BrowserId> {
     let tokens = access_tokens(headers, is_https);
     let (_, value) = tokens.iter().find(|(name, _)| name == BROWSER)?;
     let is_ours = value.len() == 32 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -48,7 +48,7 @@ pub(super) fn set_cookie(name: &str, value: &str, seconds: i64, is_https: bool) 
 }
 
 /// Formats the cookie that identifies this browser for that many seconds.
-pub(super) fn browser_cookie(browser: BrowserId, seconds: i64, is_https: bool) -> Option<HeaderValue> {
+pub(in crate::http) fn browser_cookie(browser: BrowserId, seconds: i64, is_https: bool) -> Option<HeaderValue> {
     set_cookie(BROWSER, &format!("{:032x}", u128::from_be_bytes(browser)), seconds, is_https)
 }
 

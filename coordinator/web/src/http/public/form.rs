@@ -43,7 +43,7 @@ pub(super) fn token_in_query(query: &str) -> String {
 
 /// Refuses a form that a browser sends from another site (Fetch Metadata; RFC 6454, 7.3). Clients other than
 /// browsers send neither header, and carry no visitor's cookies.
-pub(super) fn check_form_origin(headers: &HeaderMap, base_url: &str) -> Result<(), ApiError> {
+pub(in crate::http) fn check_form_origin(headers: &HeaderMap, base_url: &str) -> Result<(), ApiError> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let is_own = match (text(HeaderName::from_static("sec-fetch-site")), text(ORIGIN)) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
@@ -69,11 +69,11 @@ pub(super) fn check_button_origin(headers: &HeaderMap, base_url: &str) -> Result
 }
 
 /// A submitted form.
-pub(super) struct FormFields(Vec<(String, String)>);
+pub(in crate::http) struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
     /// Reads a form of bounded size (`application/x-www-form-urlencoded`, URL standard).
-    pub(super) async fn read(call: &mut RoutedRequest<()>) -> Result<Self, ValidationErrors> {
+    pub(in crate::http) async fn read<C>(call: &mut RoutedRequest<C>) -> Result<Self, ValidationErrors> {
         let kind = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
@@ -85,12 +85,12 @@ impl FormFields {
     }
 
     /// Returns a field's first value as it was typed.
-    pub(super) fn raw(&self, name: &str) -> &str {
+    pub(in crate::http) fn raw(&self, name: &str) -> &str {
         self.0.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
     }
 
     /// Returns a field's first value; none if it is empty.
-    pub(super) fn one(&self, name: &str) -> Option<String> {
+    pub(in crate::http) fn one(&self, name: &str) -> Option<String> {
         Some(self.raw(name).trim()).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 

@@ -89,7 +89,7 @@ impl LoginContext {
 
 /// Returns a path of the page, or an empty text for anything else, so that no redirect leads to another host (a
 /// second slash, a backslash), out of the page (dots), or into a header.
-pub(super) fn safe_path(to: &str) -> &str {
+pub(in crate::http) fn safe_path(to: &str) -> &str {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~?=&".contains(&byte);
     let is_inside = to.len() <= MAX_PATH
         && (to.starts_with('/') || to.starts_with('?'))

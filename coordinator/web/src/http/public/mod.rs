@@ -21,7 +21,11 @@ mod subscribe;
 mod trailing_slash;
 mod well_known;
 pub(super) use access_check::{authorize, inner_path, split_feed_token};
+pub(super) use cookie::{browser as browser_of, browser_cookie, is_https};
+pub(super) use form::{FormFields, check_form_origin};
+pub(super) use login_form::safe_path;
 pub(super) use not_found_page::not_found_for_people;
+pub(super) use sse::{greeting, shutdown_requested};
 pub(super) use trailing_slash::redirect_trailing_slash;
 
 use ::http::Method;

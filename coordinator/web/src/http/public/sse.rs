@@ -42,7 +42,7 @@ pub(super) async fn events(context: Arc<HttpContext>, call: RoutedRequest<()>) -
 
 /// Returns the first line of a stream, the reconnection delay. It is random, so that not all browsers reconnect at
 /// once after a restart.
-fn greeting() -> String {
+pub(in crate::http) fn greeting() -> String {
     format!("retry: {}\n\n", rand::rng().random_range(RETRY_MS))
 }
 
@@ -83,7 +83,8 @@ impl PageEventStream {
     }
 }
 
-async fn shutdown_requested(stopping: &mut watch::Receiver<bool>) {
+/// Waits until the server shuts down.
+pub(in crate::http) async fn shutdown_requested(stopping: &mut watch::Receiver<bool>) {
     // A dropped sender is a reason to stop, too.
     let _ = stopping.wait_for(|stop| *stop).await;
 }

@@ -90,11 +90,12 @@ impl ConformanceFixture {
         let mut ids = self.ids.clone();
         let body = match operation.id {
             "createPage" => json!({ "name": "New", "slug": format!("page-{}", self.next()) }),
-            "createMonitor" => monitor(field),
+            "createMonitor" | "testMonitor" => monitor(field),
             "updateMonitor" => {
                 ids.insert("monitorId", self.create("monitor", monitor(field)).await);
                 json!({})
             }
+            "updateMonitors" => json!({ "ids": ["mon_none"], "set": {} }),
             "createIncident" => self.incident(field),
             "updateIncident" => {
                 ids.insert("incidentId", self.create("incident", self.incident(field)).await);
@@ -116,7 +117,7 @@ impl ConformanceFixture {
                 json!({})
             }
             "createSubscriber" => json!({ "email": self.mailbox() }),
-            "updatePage" | "updatePageAddress" | "updateAlerts" => json!({}),
+            "updatePage" | "updatePageAddress" | "updateAlerts" | "updateMonitorOrder" => json!({}),
             other => panic!("add a valid body for {other}"),
         };
         (ids, body)

@@ -123,7 +123,11 @@ async fn a_field_that_another_route_changes_is_refused_with_that_route() {
             "name can't be changed here: PATCH /api/v1/pages/{pageId} changes",
         ),
         (path_of("monitor"), json!({ "type": "tcp" }), "type can't be changed after creation"),
-        (path_of("monitor"), json!({ "position": 7 }), "position can't be changed: monitors are ordered by creation"),
+        (
+            path_of("monitor"),
+            json!({ "position": 7 }),
+            "position can't be changed here: PATCH /api/v1/pages/{pageId}/monitors/order orders the page's monitors",
+        ),
         (
             path_of("monitor"),
             json!({ "createdAt": "2026-01-01T00:00:00Z" }),

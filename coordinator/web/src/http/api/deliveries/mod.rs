@@ -59,5 +59,6 @@ fn read_query(text: &str) -> Result<DeliveryFilter, ValidationErrors> {
     let status =
         query_params::value(text, "status", rule, |name| text::one_of(name, &DeliveryState::NAMES, |it| it).ok())?;
     let before = query_params::value(text, "before", "must be the id of a delivery", |id| id.parse().ok())?;
-    Ok(DeliveryFilter { destination, status, before, limit: query_params::limit(text)? })
+    let limit = query_params::limit(text)?;
+    Ok(DeliveryFilter { destination, status, before, limit, ..DeliveryFilter::default() })
 }

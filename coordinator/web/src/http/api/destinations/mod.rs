@@ -9,6 +9,7 @@ use ::http::StatusCode;
 use parallax_core::destination::Destination;
 use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::id::DestinationId;
+use parallax_core::role::Permission;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::{self as service, Caller};
 
@@ -23,7 +24,7 @@ use crate::http::routed_request::RoutedRequest;
 /// `GET /api/v1/pages/{page}/destinations`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let destinations = context.service.destinations.list(&call.caller, call.page_id()?).await?;
-    let writes = call.caller.key.access.can_write();
+    let writes = call.caller.allows(Permission::ManageAlerts);
     let now = context.service.now();
     let destinations: Vec<_> = destinations.iter().map(|it| view::masked_document(it, writes, now)).collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("destinations", &destinations)))
@@ -44,7 +45,7 @@ pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedR
 /// `GET /api/v1/pages/{page}/destinations/{destination}`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let destination = context.service.destinations.get(&call.caller, call.page_id()?, destination(&call)?)?;
-    let document = if call.caller.key.access.can_write() {
+    let document = if call.caller.allows(Permission::ManageAlerts) {
         full_response(&context, Vec::new())(&destination)
     } else {
         enveloped("destination", &view::masked_document(&destination, false, context.service.now()))

@@ -208,5 +208,5 @@ pub(super) fn read_query(text: &str) -> Result<IncidentFilter, ValidationErrors>
     let open = query_params::flag(text, "open")?.unwrap_or(false);
     let rule = "must be the id of an incident of this page";
     let before = query_params::value(text, "before", rule, |id| id.parse::<IncidentId>().ok())?;
-    Ok(IncidentFilter { open, before, limit: query_params::limit(text)? })
+    Ok(IncidentFilter { open, before, limit: query_params::limit(text)?, ..IncidentFilter::default() })
 }

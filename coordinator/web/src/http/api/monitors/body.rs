@@ -25,7 +25,7 @@ pub(in crate::http::api) const RULES: BodyRules = BodyRules {
     ],
     other_routes: &[
         ("target", "can't be changed: it follows url, host and port"),
-        ("position", "can't be changed: monitors are ordered by creation"),
+        ("position", "can't be changed here: PATCH /api/v1/pages/{pageId}/monitors/order orders the page's monitors"),
     ],
     default_rule: SET_BY_SERVICE,
     echoes: &["paused"],
@@ -50,52 +50,24 @@ pub(in crate::http::api) const RULES: BodyRules = BodyRules {
 
 /// Reads the fields as sent. Unknown fields are ignored, and later also those that do not apply to the type.
 pub(in crate::http) fn read(mut body: impl BodyFields) -> MonitorEdit {
+    let kind = body.text(
+        field("type", "Type of check. It can't be changed after creation.")
+            .one_of(CheckKind::ALL.map(CheckKind::name))
+            .default(CheckKind::Http.name()),
+    );
+    let name = body.text(
+        field(
+            "name",
+            "Shown on the page. Default on a new monitor: the host of `url` or `host`. Required for heartbeat and \
+             component.",
+        )
+        .length(1, MAX_NAME)
+        .example("Shop"),
+    );
+    let shared = read_shared(&mut body);
     MonitorEdit {
-        kind: body.text(
-            field("type", "Type of check. It can't be changed after creation.")
-                .one_of(CheckKind::ALL.map(CheckKind::name))
-                .default(CheckKind::Http.name()),
-        ),
-        name: body.text(
-            field(
-                "name",
-                "Shown on the page. Default on a new monitor: the host of `url` or `host`. Required for heartbeat and \
-                 component.",
-            )
-            .length(1, MAX_NAME)
-            .example("Shop"),
-        ),
-        group: body.text(
-            field("groupName", "Monitors with the same group are shown together.").length(0, MAX_GROUP).nullable(),
-        ),
-        slow_threshold_ms: body.integer(
-            field("slowThresholdMs", "http, tcp, dns, ping: a successful response slower than this is slow.")
-                .range(*THRESHOLD_MS.start(), *THRESHOLD_MS.end())
-                .nullable(),
-        ),
-        slow_thresholds: body.region_integers(
-            field("slowThresholds", "http, tcp, dns, ping: per-region thresholds, in milliseconds.").nullable(),
-            *THRESHOLD_MS.start(),
-            *THRESHOLD_MS.end(),
-        ),
-        latency_regions: body.regions(
-            field(
-                "latencyLocations",
-                "http, tcp, dns, ping: regions counted for response time and slowness. Null: the page's.",
-            )
-            .nullable(),
-        ),
-        pinned_region: body.text(
-            field(
-                "pinnedRegion",
-                "http, tcp, dns, ping, certificate, domain: only region to check from. Null or empty: every region.",
-            )
-            .one_of(Region::ALL.iter().map(|region| region.name()).chain([""]))
-            .nullable(),
-        ),
-        paused: body.boolean(
-            field("paused", "Pauses checks and alerts; the status is unknown meanwhile.").default(false).nullable(),
-        ),
+        kind,
+        name,
         check: CheckEdit {
             url: body.text(
                 field(
@@ -174,6 +146,44 @@ pub(in crate::http) fn read(mut body: impl BodyFields) -> MonitorEdit {
                     .nullable(),
             ),
         },
+        ..shared
+    }
+}
+
+/// Reads the fields that can be the same for many monitors.
+pub(super) fn read_shared(mut body: impl BodyFields) -> MonitorEdit {
+    MonitorEdit {
+        group: body.text(
+            field("groupName", "Monitors with the same group are shown together.").length(0, MAX_GROUP).nullable(),
+        ),
+        slow_threshold_ms: body.integer(
+            field("slowThresholdMs", "http, tcp, dns, ping: a successful response slower than this is slow.")
+                .range(*THRESHOLD_MS.start(), *THRESHOLD_MS.end())
+                .nullable(),
+        ),
+        slow_thresholds: body.region_integers(
+            field("slowThresholds", "http, tcp, dns, ping: per-region thresholds, in milliseconds.").nullable(),
+            *THRESHOLD_MS.start(),
+            *THRESHOLD_MS.end(),
+        ),
+        latency_regions: body.regions(
+            field(
+                "latencyLocations",
+                "http, tcp, dns, ping: regions counted for response time and slowness. Null: the page's.",
+            )
+            .nullable(),
+        ),
+        pinned_region: body.text(
+            field(
+                "pinnedRegion",
+                "http, tcp, dns, ping, certificate, domain: only region to check from. Null or empty: every region.",
+            )
+            .one_of(Region::ALL.iter().map(|region| region.name()).chain([""]))
+            .nullable(),
+        ),
+        paused: body.boolean(
+            field("paused", "Pauses checks and alerts; the status is unknown meanwhile.").default(false).nullable(),
+        ),
         ..MonitorEdit::default()
     }
 }

@@ -4,23 +4,29 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use chrono::NaiveDate;
+use parallax_core::id::MonitorId;
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
 use parallax_service::Caller;
+use parallax_service::monitors::CheckNowReport;
+use parallax_service::monitors::history::{HistorySlice, JournalEvent};
 
-use super::history_view;
+use super::{body, history_view};
 use crate::http::HttpContext;
-use crate::http::api::{enveloped, query_params, to_json};
+use crate::http::api::{body_check, enveloped, enveloped_with_warnings, query_params, to_json};
 use crate::http::error::HandlerResult;
 use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
+
+/// Rule of the parameter `cursor`.
+const CURSOR_RULE: &str = "must be a cursor of this list";
 
 /// `GET /api/v1/pages/{page}/monitors/{monitor}/checks`
 pub(in crate::http) async fn checks(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, monitor) = (call.page_id()?, call.monitor_id()?);
     context.service.monitors.check_access(&call.caller, page, monitor)?;
     let limit = query_params::limit(&call.query)?;
-    let after = query_params::value(&call.query, "cursor", "must be a cursor of this list", read_cursor)?;
+    let after = query_params::value(&call.query, "cursor", CURSOR_RULE, read_cursor)?;
     let slice = context.service.history.checks(&call.caller, (page, monitor), after, limit).await?;
     let checks: Vec<_> = slice.items.iter().map(|check| history_view::check(check, &slice.agents)).collect();
     let next = slice.next.map(|(due, region)| format!("{}-{}", due.as_millis(), region.index()));
@@ -32,11 +38,26 @@ pub(in crate::http) async fn events(context: Arc<HttpContext>, call: RoutedReque
     let (page, monitor) = (call.page_id()?, call.monitor_id()?);
     context.service.monitors.check_access(&call.caller, page, monitor)?;
     let limit = query_params::limit(&call.query)?;
-    let before = query_params::value(&call.query, "cursor", "must be a cursor of this list", |text| text.parse().ok())?;
+    let before = query_params::value(&call.query, "cursor", CURSOR_RULE, |text| text.parse().ok())?;
     let slice = context.service.history.events(&call.caller, (page, monitor), before, limit).await?;
+    Ok(event_list(slice))
+}
+
+/// `GET /api/v1/pages/{page}/events`
+pub(in crate::http) async fn page_events(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let (service, page) = (&context.service, call.page_id()?);
+    service.pages.get(&call.caller, page)?;
+    let limit = query_params::limit(&call.query)?;
+    let before = query_params::value(&call.query, "cursor", CURSOR_RULE, |text| text.parse().ok())?;
+    let read_id = |text: &str| text.parse::<MonitorId>().ok();
+    let monitor = query_params::value(&call.query, "monitor", "must be the id of a monitor of this page", read_id)?;
+    Ok(event_list(service.history.page_events(&call.caller, page, monitor, before, limit).await?))
+}
+
+fn event_list(slice: HistorySlice<JournalEvent, u64>) -> HttpResponse {
     let events: Vec<_> = slice.items.iter().filter_map(|event| history_view::event(event, &slice.agents)).collect();
-    let next = slice.next.map(|seq| seq.to_string());
-    Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&history_view::EventList { events, next_cursor: next })))
+    let next_cursor = slice.next.map(|seq| seq.to_string());
+    HttpResponse::json_bytes(StatusCode::OK, to_json(&history_view::EventList { events, next_cursor }))
 }
 
 /// `GET /api/v1/pages/{page}/monitors/{monitor}/uptime`
@@ -53,12 +74,27 @@ pub(in crate::http) async fn uptime(context: Arc<HttpContext>, call: RoutedReque
 /// `POST /api/v1/pages/{page}/monitors/{monitor}/check`
 pub(in crate::http) async fn check_now(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let result = context.service.monitors.check_now(&call.caller, call.page_id()?, call.monitor_id()?).await?;
-    let regions: Vec<_> =
-        result.outcomes.iter().map(|outcome| history_view::check_now_result(outcome, &result.agents)).collect();
-    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("regions", &regions)))
+    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("regions", &region_results(&result))))
 }
 
-fn read_cursor(text: &str) -> Option<(Timestamp, Region)> {
+/// `POST /api/v1/pages/{page}/monitors/test`
+pub(in crate::http) async fn test(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
+    let service = &context.service;
+    let page = call.page_id()?;
+    service.pages.get(&call.caller, page)?;
+    let (object, _) = call.json_object().await?;
+    let (edit, warnings) = body_check::read_new(&object, &body::RULES, |body| body::read(body));
+    let result = service.monitors.test(&call.caller, page, &edit).await?;
+    let body = enveloped_with_warnings("regions", &region_results(&result), &warnings);
+    Ok(HttpResponse::json_bytes(StatusCode::OK, body))
+}
+
+fn region_results(report: &CheckNowReport) -> Vec<history_view::CheckNowDocument> {
+    report.outcomes.iter().map(|outcome| history_view::check_now_result(outcome, &report.agents)).collect()
+}
+
+/// Reads the cursor of a list of rounds: due time and region.
+pub(in crate::http) fn read_cursor(text: &str) -> Option<(Timestamp, Region)> {
     let (due, region) = text.split_once('-')?;
     let due: u64 = due.parse().ok().filter(|due| *due < 1 << 48)?;
     let region = *Region::ALL.get(region.parse::<usize>().ok()?)?;

@@ -103,6 +103,8 @@ struct PhasesDocument {
 pub(in crate::http) struct EventDocument {
     /// Event id; later events have greater ids.
     id: String,
+    /// Monitor id.
+    monitor_id: String,
     /// Time it was due or happened.
     #[schemars(with = "value_schemas::IsoTimeSchema")]
     at: String,
@@ -229,6 +231,7 @@ pub(super) fn check(check: &CheckRecord, agents: &AgentsByNumber) -> CheckDocume
 pub(super) fn event(entry: &JournalEvent, agents: &AgentsByNumber) -> Option<EventDocument> {
     let common = EventDocument {
         id: entry.seq.to_string(),
+        monitor_id: entry.event.monitor?.to_string(),
         at: entry.event.at.to_string(),
         kind: "regions-changed",
         from: None,

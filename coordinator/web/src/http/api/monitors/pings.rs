@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::heartbeat::{PingKind, StoredPing};
+use parallax_core::role::Permission;
 use parallax_service::Caller;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +20,7 @@ use crate::http::routed_request::RoutedRequest;
 /// `GET /api/v1/pages/{page}/monitors/{monitor}/pings`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let pings = context.service.pings.list(&call.caller, call.page_id()?, call.monitor_id()?).await?;
-    let shows_body = call.caller.key.access.can_write();
+    let shows_body = call.caller.allows(Permission::Edit);
     let documents: Vec<_> = pings.iter().map(|ping| document(ping, shows_body)).collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("pings", &documents)))
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Limit of the list of tools in bytes, since it is part of every conversation with a model.
-const MOST_BYTES: usize = 40_000;
+const MOST_BYTES: usize = 48_000;
 
 fn tools() -> McpTools {
     McpTools::new(operations())
@@ -38,6 +38,9 @@ fn annotations_say_what_a_call_does() {
         ("update_monitor", [0, 1, 1, 1]),
         ("delete_monitor", [0, 1, 1, 0]),
         ("check_monitor", [0, 0, 0, 1]),
+        ("test_monitor", [0, 0, 0, 1]),
+        ("update_monitors", [0, 1, 0, 1]),
+        ("update_monitor_order", [0, 1, 1, 0]),
         ("create_page", [0, 0, 0, 0]),
         ("update_page", [0, 1, 1, 0]),
         ("check_domain", [0, 0, 0, 1]),
@@ -54,6 +57,18 @@ fn annotations_say_what_a_call_does() {
     ] {
         assert_eq!(hints(name), expected, "{name}");
     }
+}
+
+#[test]
+fn shared_arguments_are_described_once() {
+    let tools = tools();
+    let fields = |name: &str| tools.find(name).unwrap().definition["inputSchema"]["properties"].clone();
+    let (created, tested) = (fields("create_monitor"), fields("test_monitor"));
+    assert_eq!(tested["url"], json!({ "type": "string", "description": "As in create_monitor." }));
+    for name in tested.as_object().unwrap().keys() {
+        assert!(created.get(name).is_some(), "{name}");
+    }
+    assert!(tested.get("periodMinutes").is_none() && !tested["type"].to_string().contains("heartbeat"), "{tested}");
 }
 
 #[test]
@@ -104,7 +119,7 @@ fn arguments_become_a_path_a_query_and_a_body() {
 fn checks_and_test_alerts_are_slow_tools() {
     let tools = tools();
     let waiting: Vec<&str> = tools.tools.keys().map(String::as_str).filter(|name| tools.is_slow(name)).collect();
-    assert_eq!(waiting, ["check_domain", "check_monitor", "test_destination"]);
+    assert_eq!(waiting, ["check_domain", "check_monitor", "test_destination", "test_monitor"]);
 }
 
 #[test]

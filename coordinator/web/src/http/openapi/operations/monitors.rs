@@ -1,12 +1,15 @@
 //! Operations of monitors.
 
 use ::http::Method;
+use parallax_core::check::CheckKind;
 use parallax_core::event::MonitorStatus;
 use serde_json::{Value, json};
 
+use crate::http::api::monitors::bulk::{self, BulkResultDocument};
 use crate::http::api::monitors::history_view::{CheckList, CheckNowDocument, EventList, UptimeDayDocument};
-use crate::http::api::monitors::{body, pings::PingDocument, view::MonitorDocument};
+use crate::http::api::monitors::{body, order, pings::PingDocument, view::MonitorDocument};
 use crate::http::openapi::operation::{ApiOperation, LIMIT_ABOUT, limit};
+use crate::http::openapi::sample_shop::MONITOR;
 
 const TAG: &str = "Monitors";
 const ALL: &str = "/pages/{pageId}/monitors";
@@ -74,6 +77,31 @@ pub(super) fn operations() -> Vec<ApiOperation> {
                 false,
             )
             .responds_empty("Deleted."),
+        ApiOperation::new("updateMonitors", Method::POST, "/pages/{pageId}/monitors/bulk")
+            .with_summary(TAG, "Change or delete many monitors")
+            .reaches_out()
+            .overwrites()
+            .about(
+                "Sets the same fields on up to 500 monitors, or deletes them. Fields that do not apply to a monitor's \
+                 type do not count. Each monitor has a result, in the order of `ids`: a refused one does not stop the \
+                 others. All changes are made together.",
+            )
+            .tool_description("Sets the same fields on each, or deletes them. A refused one does not stop the others.")
+            .accepts("MonitorsUpdate", |description| bulk::read(description))
+            .responds::<Vec<BulkResultDocument>>(
+                200,
+                "MonitorsUpdateResponse",
+                "results",
+                "The result of each monitor.",
+            )
+            .with_field("warnings", ApiOperation::warnings_schema()),
+        ApiOperation::new("updateMonitorOrder", Method::PATCH, "/pages/{pageId}/monitors/order")
+            .with_summary(TAG, "Order a page's monitors")
+            .about("`ids` names every monitor of the page once. The order is changed as a whole or not at all.")
+            .tool_description("Name every monitor of the page once.")
+            .accepts("MonitorOrder", |description| order::read(description))
+            .responds::<Vec<String>>(200, "MonitorOrderResponse", "monitorIds", "Ids of the monitors in page order.")
+            .with_field("warnings", ApiOperation::warnings_schema()),
         ApiOperation::new("checkMonitor", Method::POST, "/pages/{pageId}/monitors/{monitorId}/check")
             .with_summary(TAG, "Check a monitor now")
             .runs_every_time()
@@ -86,6 +114,22 @@ pub(super) fn operations() -> Vec<ApiOperation> {
                 "One agent in each region checks now, within 15 seconds. Status and uptime are unaffected.",
             )
             .responds::<Vec<CheckNowDocument>>(200, "CheckNowResponse", "regions", "The result of each region."),
+        ApiOperation::new("testMonitor", Method::POST, "/pages/{pageId}/monitors/test")
+            .with_summary(TAG, "Test a monitor before it is saved")
+            .runs_every_time()
+            .reaches_out()
+            .about(
+                "Takes the body of a new monitor, runs one check in each region, and returns the results within 15 \
+                 seconds. Nothing is saved. Heartbeats can't be tested. At most 20 tests a minute for an account.",
+            )
+            .tool_description("One agent in each region checks now, within 15 seconds. Nothing is saved.")
+            .fields_of_tool("create_monitor")
+            .accepts("MonitorTest", |description| body::read(description))
+            .nullable(&["type", "name"])
+            .without(&["periodMinutes", "graceMinutes"])
+            .without_value("type", CheckKind::Heartbeat.name())
+            .responds::<Vec<CheckNowDocument>>(200, "MonitorTestResponse", "regions", "The result of each region.")
+            .with_field("warnings", ApiOperation::warnings_schema()),
         ApiOperation::new("listChecks", Method::GET, "/pages/{pageId}/monitors/{monitorId}/checks")
             .with_summary(TAG, "List a monitor's finished checks")
             .about("Newest first. Each agent's outcome is kept for rounds that did not simply pass.")
@@ -101,6 +145,17 @@ pub(super) fn operations() -> Vec<ApiOperation> {
         ApiOperation::new("listEvents", Method::GET, "/pages/{pageId}/monitors/{monitorId}/events")
             .with_summary(TAG, "List a monitor's events, with evidence")
             .about("Newest first, each with the rounds that led to it and each agent's outcome and network.")
+            .query("cursor", "Cursor: `nextCursor` of the previous page.", json!({ "type": "string" }), "48213")
+            .query("limit", LIMIT_ABOUT, limit(), 20)
+            .responds_bare::<EventList>("EventListResponse", "The events."),
+        ApiOperation::new("listPageEvents", Method::GET, "/pages/{pageId}/events")
+            .with_summary(TAG, "List the events of a page's monitors")
+            .about(
+                "Newest first, in the form of a monitor's events. A page may hold fewer items than `limit`, or none, and \
+                 still have a `nextCursor`.",
+            )
+            .tool_description("Newest first.")
+            .query("monitor", "Only events of this monitor.", json!({ "type": "string" }), MONITOR.to_string())
             .query("cursor", "Cursor: `nextCursor` of the previous page.", json!({ "type": "string" }), "48213")
             .query("limit", LIMIT_ABOUT, limit(), 20)
             .responds_bare::<EventList>("EventListResponse", "The events."),

@@ -23,11 +23,14 @@ impl ConformanceFixture {
         if operation.id == "createDestination" && field == "type" {
             body = value.as_str().map_or(body, destination_of);
         }
-        if operation.id == "createMonitor" && field == "type" {
+        if matches!(operation.id, "createMonitor" | "testMonitor") && field == "type" {
             body = json!({
                 "url": "a.example", "host": "a.example", "port": 1, "name": "x", "periodMinutes": 5,
                 "vendorUrl": "https://www.githubstatus.com",
             });
+        }
+        if operation.id == "updateMonitors" && field == "delete" && value == true {
+            body.as_object_mut().unwrap().remove("set");
         }
         if operation.id == "createIncident" && field == "kind" {
             body["startsAt"] = json!(self.time_from_now(DAY).to_string());

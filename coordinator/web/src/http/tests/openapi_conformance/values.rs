@@ -35,6 +35,7 @@ impl ConformanceFixture {
         match (operation.id, field) {
             ("updateMonitor", "type") => return vec![json!("http")],
             ("updateDestination", "type") => return vec![json!("webhook")],
+            ("updateMonitorOrder", "ids") => return vec![json!([self.ids["monitorId"]])],
             ("updateIncident", "repeat") => return vec![json!("weekly")],
             _ => {}
         }
@@ -60,6 +61,7 @@ impl ConformanceFixture {
                 let (few, many) = (rules.length("minItems").unwrap_or(0), rules.length("maxItems"));
                 [few, 1, many.unwrap_or(2)].into_iter().map(|count| self.list(field, rules, count)).collect()
             }
+            "object" if rules.0.get("properties").is_some() => vec![json!({})],
             "object" if rules.0["additionalProperties"]["type"] == "integer" => {
                 let bound = |name: &str| json!({ "asia": rules.0["additionalProperties"][name] });
                 vec![json!({}), bound("minimum"), bound("maximum")]
@@ -104,6 +106,7 @@ impl ConformanceFixture {
                 rejected_values.extend(rules.0["items"].get("enum").map(|_| json!(["none-such"])));
                 rejected_values
             }
+            "object" if rules.0.get("properties").is_some() => vec![json!([]), json!("x"), json!(5)],
             "object" => {
                 let mut rejected_values = vec![json!([]), json!("x"), json!({ "asia": true }), json!({ "asia": null })];
                 if let Some(max) = rules.0["additionalProperties"]["maximum"].as_i64() {
@@ -165,6 +168,7 @@ impl ConformanceFixture {
         let enum_values = rules.0["items"]["enum"].as_array();
         let one = |number: usize| match (field, enum_values) {
             (_, Some(enum_values)) => enum_values[number % enum_values.len()].clone(),
+            ("ids", _) => json!(format!("mon_{number}")),
             ("monitorIds", _) => json!(self.ids["monitorId"]),
             ("monitors", _) => json!({ "id": self.ids["monitorId"], "impact": "major" }),
             ("remind", _) => json!(format!("{}h", number + 1)),

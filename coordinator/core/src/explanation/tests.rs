@@ -1,0 +1,226 @@
+//! One sentence for each kind of state, the evidence by region, and the steps of an outage.
+
+mod scene;
+
+use chrono_tz::Tz;
+
+use super::*;
+use crate::event::MonitorStatus;
+use crate::observation::{Failure, RoundOutcome};
+use crate::time::{DAY, HOUR, MINUTE, SECOND};
+use crate::vantage::RegionSet;
+use crate::verdict::RegionStatus;
+
+use scene::*;
+
+#[test]
+fn each_kind_has_its_sentence() {
+    let scene = |kind: &str, set: &dyn Fn(&mut Scene)| {
+        let mut scene = Scene::new(kind);
+        set(&mut scene);
+        scene
+    };
+    let disputed = |scene: &mut Scene| {
+        scene.region(Region::Africa).not_passed = Some(RoundOutcome::Disputed);
+        scene.rounds = vec![report(Region::Africa, NOW, RoundOutcome::Disputed, (4, false), Some((8, true)))];
+    };
+    let down_as = |scene: &mut Scene, reason: Failure| {
+        let view = std::mem::take(&mut scene.view);
+        let since = Some(NOW - 14 * MINUTE);
+        let (status, down_reason) = (MonitorStatus::Down, Some(reason));
+        scene.view = MachineView { status, since, outage_since: since, down_reason, ..view };
+    };
+    for (scene, kind, title, sentence) in [
+        (scene("http", &|_| {}), ExplanationKind::Up, "Up", "Up for 1 hour."),
+        (
+            Scene::down(),
+            ExplanationKind::Down,
+            "Down from Asia for 14 minutes",
+            "Timed out connecting, seen by two networks in Asia. The other five regions reach it, so visitors elsewhere \
+             are fine.",
+        ),
+        (
+            scene("http", &|it| {
+                it.monitor.pinned_region = Some(Region::Africa);
+                it.view.unconfirmed_from = RegionSet::only(Region::Africa);
+            }),
+            ExplanationKind::Unconfirmed,
+            "Failing from Africa, not confirmed",
+            "Failing, not confirmed: checked from Africa only, where one network is connected right now. Nothing was \
+             sent.",
+        ),
+        (
+            scene("http", &|it| it.view.unconfirmed_from = RegionSet::only(Region::Asia)),
+            ExplanationKind::Unconfirmed,
+            "Failing from Asia, not confirmed",
+            "Failing, not confirmed: it fails from Asia, and no second network could check it. Nothing was sent.",
+        ),
+        (
+            scene("http", &disputed),
+            ExplanationKind::DisputedRound,
+            "Up",
+            "Disputed: jnb1 in Africa could not reach it, lhr1 in Europe could. Counted as passed, nothing sent.",
+        ),
+        (
+            scene("http", &|it| {
+                disputed(it);
+                it.view.disputed_since = Some(NOW - 9 * MINUTE);
+            }),
+            ExplanationKind::Disputed,
+            "Disputed for 9 min",
+            "Disputed for 9 min: only Africa can't reach it, and Africa has one network, so it can't be confirmed.",
+        ),
+        (
+            scene("http", &|it| {
+                it.view.status = MonitorStatus::Slow;
+                it.view.slow_from = Some(RegionSet::only(Region::Oceania));
+                let change = change(MonitorStatus::Slow, NOW - HOUR, Vec::new());
+                it.change = Some(StatusChange { latency_ms: Some(702), threshold_ms: Some(400), ..change });
+            }),
+            ExplanationKind::Slow,
+            "Slow from Oceania for 1 hour",
+            "Slow: 702 ms from Oceania, threshold 400 ms.",
+        ),
+        (
+            scene("http", &|it| {
+                it.view.status = MonitorStatus::Unknown;
+                it.view.last_check = Some(last_check(NOW - 6 * MINUTE, None));
+                it.monitor.pinned_region = Some(Region::Africa);
+                it.mesh = Mesh::new([vantage(1, Region::Europe)]);
+            }),
+            ExplanationKind::NoFreshResult,
+            "No fresh result for 6 min",
+            "No fresh result for 6 min: no agent in its region is connected. It was up.",
+        ),
+        (
+            scene("heartbeat", &|it| {
+                down_as(it, Failure::PingMissed);
+                it.view.last_ping_at = Some(NOW - 33 * HOUR - 42 * MINUTE);
+                it.deadline = Some(NOW - 8 * HOUR - 46 * MINUTE);
+            }),
+            ExplanationKind::PingMissing,
+            "Down for 14 minutes: ping missing",
+            "No ping by 04:00 (last 03:04 yesterday, every day, 1 h grace).",
+        ),
+        (
+            scene("heartbeat", &|it| down_as(it, Failure::JobFailed(Some(3)))),
+            ExplanationKind::JobFailed,
+            "Down for 14 minutes: the job failed",
+            "The job reported a failure with exit code 3 at 12:32.",
+        ),
+        (
+            scene("heartbeat", &|it| it.view = MachineView::default()),
+            ExplanationKind::NoPingYet,
+            "Waiting for the first ping",
+            "It is watched from the first ping on.",
+        ),
+        (
+            scene("component", &|it| {
+                down_as(it, Failure::VendorOutage("API requests: partial outage".to_owned()));
+                it.incident = true;
+            }),
+            ExplanationKind::VendorDown,
+            "Down for 14 minutes",
+            "API requests: partial outage. Incident: “Payments is down”.",
+        ),
+        (
+            scene("component", &|it| it.view.status = MonitorStatus::Slow),
+            ExplanationKind::VendorDegraded,
+            "Degraded for 1 hour",
+            "Slow: the vendor reports degraded performance.",
+        ),
+        (
+            scene("http", &|it| it.view = MachineView::default()),
+            ExplanationKind::NotYetChecked,
+            "Not checked yet",
+            "The first check starts within 5 s of an agent's schedule.",
+        ),
+        (
+            scene("http", &|it| it.monitor.paused = true),
+            ExplanationKind::Paused,
+            "Paused",
+            "It is not checked, and no alerts are sent.",
+        ),
+        (
+            scene("http", &|it| {
+                down_as(it, Failure::Refused);
+                it.until = Some(NOW + 44 * MINUTE);
+            }),
+            ExplanationKind::Maintenance,
+            "In maintenance until 13:30",
+            "No alerts are sent, and rounds don't count toward uptime. It is down meanwhile.",
+        ),
+    ] {
+        let explanation = scene.explain();
+        assert_eq!((explanation.kind, explanation.title.as_str()), (kind, title), "{sentence}");
+        assert_eq!(explanation.sentence(), sentence);
+    }
+}
+
+#[test]
+fn evidence_shows_both_rounds_and_every_other_region() {
+    let explanation = Scene::down().explain();
+    let verdicts: Vec<_> = explanation.evidence.iter().map(|row| (row.region, row.verdict)).collect();
+    let expected = Region::ALL
+        .map(|region| (region, if region == Region::Asia { EvidenceVerdict::Down } else { EvidenceVerdict::Up }));
+    assert_eq!(verdicts, expected);
+    for row in &explanation.evidence {
+        let counts = [&row.first, &row.second].map(|round| round.as_ref().map_or(0, |round| round.seen.len()));
+        assert_eq!(counts, if row.region == Region::Asia { [2, 2] } else { [1, 0] }, "{:?}", row.region);
+    }
+    // Once it is up again, the table still shows how the outage was decided.
+    let mut over = Scene::down();
+    over.view = Scene::new("http").view;
+    over.region(Region::Asia).status = RegionStatus::Up;
+    let row = over.explain().evidence.into_iter().find(|row| row.region == Region::Asia).unwrap();
+    assert_eq!(row.verdict, EvidenceVerdict::Down);
+    assert!(Scene::new("heartbeat").explain().evidence.is_empty());
+}
+
+#[test]
+fn the_steps_of_an_outage_are_in_order() {
+    let mut scene = Scene::down();
+    let start = NOW - 14 * MINUTE;
+    let alert = |destination: &str, after: i64, fault: Option<&str>| AlertResult {
+        destination: destination.to_owned(),
+        at: start + after,
+        fault: fault.map(str::to_owned),
+    };
+    scene.alerts = vec![
+        alert("on-call", 11 * SECOND, None),
+        alert("Slack", 11 * SECOND + 600, None),
+        alert("Ops webhook", 12 * SECOND, Some("answers 500")),
+    ];
+    let explanation = scene.explain();
+    let steps: Vec<(&str, &str)> =
+        explanation.steps.iter().map(|step| (step.title.as_str(), step.text.as_str())).collect();
+    assert_eq!(
+        steps,
+        [
+            ("First failure in Asia.", "A second network in Asia checked at once and failed too."),
+            ("All other regions checked.", "Five passed."),
+            ("Second failure in Asia.", "Again on two networks. Two in a row: down from Asia."),
+            ("2 alerts sent:", "on-call and Slack within 6.6 s; Ops webhook: answers 500."),
+            ("", "Newest check from Asia: timed out connecting."),
+        ]
+    );
+    assert_eq!(explanation.alerted_after_ms, Some(11 * SECOND));
+    assert_eq!(Scene::new("http").explain().steps, []);
+}
+
+#[test]
+fn lengths_and_times_are_short() {
+    for (millis, text) in [
+        (45 * SECOND, "45 s"),
+        (9 * MINUTE, "9 min"),
+        (HOUR, "1 h"),
+        (2 * HOUR + 5 * MINUTE, "2 h 5 min"),
+        (DAY, "1 day"),
+        (3 * DAY + 2 * HOUR, "3 days 2 h"),
+        (-5, "0 s"),
+    ] {
+        assert_eq!(short_duration(millis), text);
+    }
+    assert_eq!([60, 3_600, 86_400, 21_600].map(period_text), ["every minute", "every hour", "every day", "every 6 h"]);
+    assert_eq!(clock(NOW - 3 * DAY, Tz::UTC, NOW), "12:46 on 24 Nov");
+}

@@ -1,0 +1,119 @@
+//! Persons who sign in to the dashboard, and their places in accounts.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AccountId, PersonId};
+use crate::role::Role;
+use crate::time::Timestamp;
+use crate::validation::Rule;
+
+/// Persons of one account, at most.
+pub const MAX_MEMBERS: usize = 100;
+/// Accounts of one person, at most.
+pub const MAX_MEMBERSHIPS: usize = 100;
+/// Shortest password, in characters (NIST SP 800-63B, section 3.1.1.2, asks for 8).
+pub const MIN_PASSWORD: usize = 10;
+/// Longest password, in bytes.
+pub const MAX_PASSWORD_BYTES: usize = 1024;
+
+/// A person. Their password is stored as a hash alone.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// Their id.
+    pub id: PersonId,
+    /// Their email address in canonical form, which no other person has.
+    pub email: String,
+    /// Their name, if they gave one.
+    pub name: Option<String>,
+    /// Hash of their password; none if they sign in by mailed link alone.
+    pub password_hash: Option<String>,
+    /// True if they operate the installation.
+    pub is_operator: bool,
+    /// Time at which they were added.
+    pub created_at: Timestamp,
+}
+
+impl Person {
+    /// The name to show: their own, or their email address.
+    pub fn display_name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.email)
+    }
+}
+
+impl fmt::Debug for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, email, name, password_hash, is_operator, created_at } = self;
+        f.debug_struct("Person")
+            .field("id", id)
+            .field("email", email)
+            .field("name", name)
+            .field("has_password", &password_hash.is_some())
+            .field("is_operator", is_operator)
+            .field("created_at", created_at)
+            .finish()
+    }
+}
+
+/// A person's place in an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountMember {
+    /// The account.
+    pub account: AccountId,
+    /// The person.
+    pub person: PersonId,
+    /// Their role in it.
+    pub role: Role,
+    /// Time at which they joined it.
+    pub joined_at: Timestamp,
+}
+
+/// Validates a new password. Nothing is trimmed.
+///
+/// # Errors
+/// The rule that it breaks.
+pub fn check_password(password: &str) -> Result<(), Rule> {
+    if password.chars().count() < MIN_PASSWORD {
+        return Err(format!("must be at least {MIN_PASSWORD} characters"));
+    }
+    if password.len() > MAX_PASSWORD_BYTES {
+        return Err(format!("must be at most {MAX_PASSWORD_BYTES} bytes"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_has_ten_characters_and_at_most_1024_bytes() {
+        for (password, is_valid) in [
+            ("", false),
+            ("123456789", false),
+            ("1234567890", true),
+            ("äöüäöüäöü", false),
+            ("äöüäöüäöüä", true),
+            ("          ", true),
+            (&"a".repeat(MAX_PASSWORD_BYTES), true),
+            (&"a".repeat(MAX_PASSWORD_BYTES + 1), false),
+        ] {
+            assert_eq!(check_password(password).is_ok(), is_valid, "{password}");
+        }
+    }
+
+    #[test]
+    fn debug_output_has_no_password_hash() {
+        let person = Person {
+            id: PersonId::from_u128(1),
+            email: "ann@example.com".to_owned(),
+            name: None,
+            password_hash: Some("$argon2id$secret".to_owned()),
+            is_operator: false,
+            created_at: Timestamp::from_millis(0),
+        };
+        assert!(!format!("{person:?}").contains("secret"));
+        assert_eq!(person.display_name(), "ann@example.com");
+    }
+}

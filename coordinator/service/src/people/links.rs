@@ -1,0 +1,149 @@
+//! One-time links, and sign-in by one that is mailed.
+
+use std::sync::PoisonError;
+
+use parallax_core::delivery::DeliveryMessage;
+use parallax_core::id::PersonId;
+use parallax_core::one_time_link::{LinkKind, LinkOwner, MAX_LINKS, OneTimeLink};
+use parallax_core::page::access::normalize_email;
+use parallax_core::subscriber::request::SubscriberAddress;
+use parallax_core::time::Timestamp;
+use parallax_notify::render;
+use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::browser::link_id;
+use super::{BrowserInfo, NewSession, PeopleService};
+use crate::page_access::sign_in::{BrowserId, LinkValidity};
+use crate::{ServiceResult, secret_text};
+
+/// Sign-in links an hour to one mailbox.
+const LINKS_PER_MAILBOX: u32 = 3;
+/// Event name of deliveries with a link.
+const EVENT: &str = "person.sign-in";
+
+/// A request for a sign-in link to the dashboard.
+#[derive(Debug, Clone)]
+pub struct DashboardLinkRequest {
+    /// The email address entered.
+    pub email: String,
+    /// The browser that requests the link, in which alone it works.
+    pub browser: BrowserId,
+    /// Path to go to after sign-in; may be empty.
+    pub next: String,
+}
+
+impl PeopleService {
+    /// Mails a sign-in link if a person has the address. The answer is the same whether anyone has it or not.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read or written.
+    pub async fn request_link(&self, request: &DashboardLinkRequest) -> ServiceResult<()> {
+        let email = normalize_email(&request.email).unwrap_or_default();
+        let person = self.context.store().reader().person_by_email(&email)?.map(|person| person.value);
+        let person = person.filter(|person| self.admit_link(&person.email));
+        let (token, mut batch) = (secret_text::random_token(rand::random()), Batch::new());
+        // The same work without a person, so that timing reveals nothing.
+        batch.write(Op::DeleteExpiredResponses(self.context.now()));
+        if let Some(person) = person {
+            let browser = Sha256::digest(request.browser).into();
+            let kind = LinkKind::SignIn { person: person.id, browser, next: request.next.clone() };
+            let expires_at = self.add_link(&token, kind, &mut batch).await?;
+            let url = format!("{}/sign-in/link/{token}", self.context.base_url());
+            let mail = DeliveryMessage::Mail(render::dashboard_sign_in(self.context.base_url(), &url));
+            self.context.mail_visitor((None, EVENT), &person.email, mail, expires_at, &mut batch);
+        }
+        self.context.store().commit(batch).await?;
+        self.context.deliveries_due.notify_one();
+        Ok(())
+    }
+
+    /// Returns the validity of a sign-in link in that browser, without using it.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub fn link_validity(&self, token: &str, browser: Option<&BrowserId>) -> ServiceResult<LinkValidity> {
+        Ok(self.sign_in_link(token, browser)?.err().unwrap_or(LinkValidity::Valid))
+    }
+
+    /// Signs a person in with a link, which can then not be used again. Returns the session and the path to go to;
+    /// otherwise the link's validity.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read or written.
+    pub async fn sign_in_by_link(
+        &self,
+        token: &str,
+        browser_id: Option<&BrowserId>,
+        browser: &BrowserInfo,
+    ) -> ServiceResult<std::result::Result<(NewSession, String), LinkValidity>> {
+        let lock_id = link_id(token).0.first_chunk().copied().map_or(0, u128::from_be_bytes);
+        self.context
+            .commit_change(lock_id, || async move {
+                let (link, person, next) = match self.sign_in_link(token, browser_id)? {
+                    Ok(valid_link) => valid_link,
+                    Err(validity) => return Ok((Err(validity), None)),
+                };
+                let Some(membership) = self.first_membership(person)? else {
+                    return Ok((Err(LinkValidity::Invalid), None));
+                };
+                let mut batch = Batch::new();
+                batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
+                batch.expect(Expect::AccountMember(membership.account, person, Presence::Present));
+                batch.write(Op::DeleteOneTimeLink(link.value.id));
+                let session = self.add_session((membership.account, person), true, browser, &mut batch).await?;
+                Ok((Ok((session, next)), Some(batch)))
+            })
+            .await
+    }
+
+    /// Adds a link to a batch, in place of expired ones and the oldest of too many. Returns the time of its expiry.
+    pub(super) async fn add_link(&self, token: &str, kind: LinkKind, batch: &mut Batch) -> ServiceResult<Timestamp> {
+        let (now, owner) = (self.context.now(), kind.owner());
+        let link = OneTimeLink::new(link_id(token), kind, now);
+        let mut stored = self.links_of(owner).await?;
+        stored.sort_by_key(|link| (link.is_valid(now), link.expires_at));
+        let valid = stored.iter().filter(|link| link.is_valid(now)).count();
+        for old in stored.iter().take(stored.len() - valid.min(MAX_LINKS - 1)) {
+            batch.write(Op::DeleteOneTimeLink(old.id));
+        }
+        let expires_at = link.expires_at;
+        batch.expect(Expect::OneTimeLink(link.id, Presence::Absent)).write(link);
+        Ok(expires_at)
+    }
+
+    async fn links_of(&self, owner: LinkOwner) -> ServiceResult<Vec<OneTimeLink>> {
+        let stored = self.context.store().read(move |store| store.one_time_links_of(owner)).await?;
+        Ok(stored.into_iter().map(|link| link.value).collect())
+    }
+
+    pub(super) fn valid_link(&self, token: &str) -> ServiceResult<Option<VersionedValue<OneTimeLink>>> {
+        if !secret_text::is_token(token) {
+            return Ok(None);
+        }
+        let stored = self.context.store().reader().one_time_link(link_id(token))?;
+        Ok(stored.filter(|link| link.value.is_valid(self.context.now())))
+    }
+
+    #[allow(clippy::type_complexity, reason = "a link with its parts, or the reason why it does not work")]
+    fn sign_in_link(
+        &self,
+        token: &str,
+        browser: Option<&BrowserId>,
+    ) -> ServiceResult<std::result::Result<(VersionedValue<OneTimeLink>, PersonId, String), LinkValidity>> {
+        let Some(link) = self.valid_link(token)? else { return Ok(Err(LinkValidity::Invalid)) };
+        let LinkKind::SignIn { person, browser: expected, next } = link.value.kind.clone() else {
+            return Ok(Err(LinkValidity::Invalid));
+        };
+        let fingerprint = browser.map(|browser| <[u8; 32]>::from(Sha256::digest(browser)));
+        let is_same = fingerprint.is_some_and(|fingerprint| bool::from(fingerprint.ct_eq(&expected)));
+        Ok(if is_same { Ok((link, person, next)) } else { Err(LinkValidity::OtherBrowser) })
+    }
+
+    fn admit_link(&self, email: &str) -> bool {
+        let mailbox = SubscriberAddress::Email(email.to_owned()).mailbox_key();
+        let mut limit = self.link_limit.lock().unwrap_or_else(PoisonError::into_inner);
+        limit.admit(LINKS_PER_MAILBOX, mailbox.as_str(), self.context.now()).is_ok()
+    }
+}

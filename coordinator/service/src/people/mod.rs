@@ -1,0 +1,111 @@
+//! Persons who sign in to the dashboard: set-up of an account, sign-in by password or mailed link, and their sessions.
+//!
+//! A session is found by the hash of a secret in the browser's cookie, and is made anew at each sign-in. An unknown
+//! address, a wrong password and a person without an account are answered alike, after the same work.
+
+mod browser;
+mod links;
+mod members;
+mod passwords;
+mod sessions;
+mod set_up;
+
+use std::sync::{Arc, Mutex};
+
+use parallax_core::id::{AccountId, PersonId};
+use parallax_core::login_delay::LoginDelays;
+use parallax_core::login_session::{LoginSession, LoginSessionId};
+use parallax_core::person::{AccountMember, Person};
+use parallax_core::rate_limit::FixedWindowLimit;
+use parallax_core::role::Role;
+use parallax_core::time::HOUR;
+use parallax_store::VersionedValue;
+
+pub use self::browser::{BrowserInfo, SessionToken};
+pub use self::links::DashboardLinkRequest;
+pub use self::members::NewPerson;
+pub use self::passwords::PasswordSignIn;
+pub use self::set_up::{SetUpAccount, SetUpDetails};
+use crate::context::ServiceContext;
+use crate::last_uses::LastUses;
+use crate::{Actor, Caller, ServiceError, ServiceResult};
+
+/// Failed sign-ins of an email address within an hour, before delays begin.
+const FREE_TRIES_PER_EMAIL: u32 = 10;
+/// Failed sign-ins of an address block within an hour, before delays begin.
+const FREE_TRIES_PER_NETWORK: u32 = 30;
+
+/// Owns persons, their sessions and one-time links.
+#[derive(Debug)]
+pub struct PeopleService {
+    context: Arc<ServiceContext>,
+    uses: LastUses<LoginSessionId>,
+    /// Failed sign-ins by hash of the email address, whether anyone has it or not.
+    email_delays: Mutex<LoginDelays<[u8; 32]>>,
+    /// Failed sign-ins by address block.
+    network_delays: Mutex<LoginDelays<u128>>,
+    /// Sign-in links sent, by mailbox.
+    link_limit: Mutex<FixedWindowLimit<String>>,
+}
+
+/// A valid session with its person.
+#[derive(Debug, Clone)]
+pub struct CurrentSession {
+    /// The session.
+    pub session: LoginSession,
+    /// The person.
+    pub person: Person,
+    /// Their role in the session's account.
+    pub role: Role,
+}
+
+impl CurrentSession {
+    /// The person as a caller of the services.
+    pub fn caller(&self) -> Caller {
+        let Person { id, is_operator, .. } = self.person;
+        let name = self.person.display_name().to_owned();
+        let actor = Actor::Person { id, name, role: self.role, is_operator };
+        Caller { actor, account: self.session.account, page: None }
+    }
+}
+
+/// A new session, with the secret for the browser's cookie.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// The secret, which is stored nowhere else.
+    pub token: SessionToken,
+    /// The session.
+    pub session: LoginSession,
+}
+
+impl PeopleService {
+    pub(crate) fn new(context: &Arc<ServiceContext>) -> Self {
+        Self {
+            context: Arc::clone(context),
+            uses: LastUses::default(),
+            email_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_EMAIL)),
+            network_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_NETWORK)),
+            link_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
+        }
+    }
+
+    /// Returns the token that every form of a session holds: an HMAC, so that nothing of it is stored.
+    pub fn form_token(&self, session: LoginSessionId) -> String {
+        hex::encode(self.context.mac_prefix::<16>(&[b"form", &session.0]))
+    }
+
+    fn person(&self, id: PersonId) -> ServiceResult<VersionedValue<Person>> {
+        self.context.store().reader().person(id)?.ok_or(ServiceError::NotFound)
+    }
+
+    /// Returns the account that a person sees first: the one that they joined first.
+    fn first_membership(&self, person: PersonId) -> ServiceResult<Option<AccountMember>> {
+        let memberships = self.context.store().reader().memberships_of(person)?;
+        let memberships = memberships.into_iter().map(|it| it.value);
+        Ok(memberships.min_by_key(|it| (it.joined_at, it.account)))
+    }
+
+    fn role_in(&self, account: AccountId, person: PersonId) -> ServiceResult<Option<Role>> {
+        Ok(self.context.store().reader().account_member(account, person)?.map(|it| it.value.role))
+    }
+}

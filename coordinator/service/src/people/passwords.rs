@@ -1,0 +1,192 @@
+//! Sign-in by password, with delays after failures; and changes and confirmations of the password.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parallax_core::id::PersonId;
+use parallax_core::login_session::LoginSession;
+use parallax_core::page::access::normalize_email;
+use parallax_core::person::{Person, check_password};
+use parallax_core::validation::ValidationErrors;
+use parallax_store::{Batch, Expect, Op, Presence};
+use sha2::{Digest, Sha256};
+
+use super::{BrowserInfo, CurrentSession, NewSession, PeopleService};
+use crate::page_access::password;
+use crate::{ServiceError, ServiceResult};
+
+/// A person's attempt to sign in.
+#[derive(Clone)]
+pub struct PasswordSignIn {
+    /// The email address entered.
+    pub email: String,
+    /// The password entered.
+    pub password: String,
+    /// True with "Keep me signed in".
+    pub is_kept: bool,
+}
+
+impl std::fmt::Debug for PasswordSignIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PasswordSignIn").field("email", &self.email).finish_non_exhaustive()
+    }
+}
+
+/// A counted try.
+struct CountedTry {
+    email: [u8; 32],
+    network: Option<u128>,
+}
+
+impl PeopleService {
+    /// Signs a person in. Unknown addresses and wrong passwords cost the same work.
+    ///
+    /// # Errors
+    /// [`ServiceError::WrongCredentials`], [`ServiceError::TooManyTries`], [`ServiceError::Busy`].
+    pub async fn sign_in(&self, ask: &PasswordSignIn, browser: &BrowserInfo) -> ServiceResult<NewSession> {
+        let email = normalize_email(&ask.email).unwrap_or_else(|_| ask.email.trim().to_ascii_lowercase());
+        let person = self.context.store().reader().person_by_email(&email)?.map(|person| person.value);
+        let person_id = person.as_ref().map_or(PersonId::from_u128(0), |person| person.id);
+        let counted = self.begin_try(&email, person_id, browser).await?;
+        let hash = person.as_ref().and_then(|person| person.password_hash.as_deref());
+        let is_right = self.verify(&ask.password, hash, &counted).await?;
+        let person = person.filter(|_| is_right).ok_or(ServiceError::WrongCredentials)?;
+        let session = self.start_session(&person, ask.is_kept, browser).await?;
+        self.forget_tries(&counted);
+        Ok(session)
+    }
+
+    /// Changes the password and ends every session; the browser gets a new one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a wrong current password or a new one that breaks a rule,
+    /// [`ServiceError::TooManyTries`], [`ServiceError::Busy`].
+    pub async fn change_password(
+        &self,
+        current: &CurrentSession,
+        (old_password, new_password): (&str, &str),
+        browser: &BrowserInfo,
+    ) -> ServiceResult<NewSession> {
+        check_password(new_password).map_err(|rule| ValidationErrors::single("password", rule))?;
+        self.check_current(current, old_password, browser).await?;
+        let hash = &password::hash(new_password).await?;
+        let (id, account) = (current.person.id, current.session.account);
+        self.context
+            .commit_change(id.to_u128(), || async move {
+                let person = self.person(id)?;
+                let mut batch = Batch::new();
+                let stored = self.context.store().read(move |store| store.login_sessions_of(id)).await?;
+                for session in stored {
+                    batch.write(Op::DeleteLoginSession(session.value.id));
+                }
+                batch.expect(Expect::Person(id, Presence::At(person.revision)));
+                batch.write(Person { password_hash: Some(hash.clone()), ..person.value });
+                let session = self.add_session((account, id), current.session.is_kept, browser, &mut batch).await?;
+                Ok((session, Some(batch)))
+            })
+            .await
+    }
+
+    /// Confirms that the person at the browser knows the password, which opens secrets for ten minutes.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a wrong password, [`ServiceError::TooManyTries`], [`ServiceError::Busy`].
+    pub async fn confirm(&self, current: &CurrentSession, text: &str, browser: &BrowserInfo) -> ServiceResult<()> {
+        self.check_current(current, text, browser).await?;
+        let (id, now) = (current.session.id, self.context.now());
+        self.context
+            .commit_change(current.person.id.to_u128(), || async move {
+                let stored = self.context.store().reader().login_session(id)?.ok_or(ServiceError::NotFound)?;
+                let mut batch = Batch::new();
+                batch.expect(Expect::LoginSession(id, Presence::At(stored.revision)));
+                batch.write(LoginSession { confirmed_at: now, ..stored.value });
+                Ok(((), Some(batch)))
+            })
+            .await
+    }
+
+    /// Checks that the person confirmed their identity within the last ten minutes.
+    ///
+    /// # Errors
+    /// [`ServiceError::ConfirmationRequired`] if not.
+    pub fn require_confirmed(&self, current: &CurrentSession) -> ServiceResult<()> {
+        if current.session.is_confirmed(self.context.now()) { Ok(()) } else { Err(ServiceError::ConfirmationRequired) }
+    }
+
+    async fn check_current(&self, current: &CurrentSession, text: &str, browser: &BrowserInfo) -> ServiceResult<()> {
+        let person = &current.person;
+        if person.password_hash.is_none() {
+            // Their identity is proved by a mailed link alone.
+            return self.require_confirmed(current);
+        }
+        let counted = self.begin_try(&person.email, person.id, browser).await?;
+        if self.verify(text, person.password_hash.as_deref(), &counted).await? {
+            self.forget_tries(&counted);
+            return Ok(());
+        }
+        Err(ValidationErrors::single("current", "is wrong").into())
+    }
+
+    /// Starts a session of a person whose password was right, unless it changed meanwhile.
+    async fn start_session(&self, person: &Person, is_kept: bool, browser: &BrowserInfo) -> ServiceResult<NewSession> {
+        let id = person.id;
+        self.context
+            .commit_change(id.to_u128(), || async move {
+                let stored = self.person(id)?;
+                if stored.value.password_hash != person.password_hash {
+                    return Err(ServiceError::WrongCredentials);
+                }
+                let membership = self.first_membership(id)?.ok_or(ServiceError::WrongCredentials)?;
+                let mut batch = Batch::new();
+                batch.expect(Expect::Person(id, Presence::At(stored.revision)));
+                batch.expect(Expect::AccountMember(membership.account, id, Presence::Present));
+                let session = self.add_session((membership.account, id), is_kept, browser, &mut batch).await?;
+                Ok((session, Some(batch)))
+            })
+            .await
+    }
+
+    /// Counts a try of an email address, before its password is verified.
+    ///
+    /// A network from which the person is signed in does not wait for the failures of others: nobody can keep a person
+    /// from signing in where they usually do.
+    async fn begin_try(&self, email: &str, person: PersonId, browser: &BrowserInfo) -> ServiceResult<CountedTry> {
+        let sessions = self.valid_sessions(person).await?;
+        let is_familiar = browser.network.is_some() && sessions.iter().any(|it| it.network == browser.network);
+        let now = self.context.now();
+        let counted = CountedTry { email: Sha256::digest(email).into(), network: browser.network_key };
+        let (mut emails, mut networks) = (lock(&self.email_delays), lock(&self.network_delays));
+        let of_email = if is_familiar { 0 } else { emails.wait_seconds(&counted.email, now) };
+        let of_network = counted.network.map_or(0, |network| networks.wait_seconds(&network, now));
+        let seconds = of_email.max(of_network);
+        if seconds > 0 {
+            return Err(ServiceError::TooManyTries { seconds });
+        }
+        emails.count(&counted.email, now);
+        if let Some(network) = counted.network {
+            networks.count(&network, now);
+        }
+        Ok(counted)
+    }
+
+    /// Verifies a password. A try that could not be verified does not count.
+    async fn verify(&self, text: &str, hash: Option<&str>, counted: &CountedTry) -> ServiceResult<bool> {
+        password::verify(text, hash).await.inspect_err(|_| {
+            lock(&self.email_delays).refund(&counted.email);
+            if let Some(network) = &counted.network {
+                lock(&self.network_delays).refund(network);
+            }
+        })
+    }
+
+    /// Forgets the failures of an address after a right password. Those of its network stay, but for this try.
+    fn forget_tries(&self, counted: &CountedTry) {
+        lock(&self.email_delays).clear(&counted.email);
+        if let Some(network) = &counted.network {
+            lock(&self.network_delays).refund(network);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

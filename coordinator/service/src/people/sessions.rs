@@ -1,0 +1,156 @@
+//! Sessions: found by the browser's cookie, listed, and ended.
+
+use parallax_core::id::{AccountId, PersonId};
+use parallax_core::login_session::{LoginSession, LoginSessionId, MAX_SESSIONS};
+use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
+
+use super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SessionToken};
+use crate::{Actor, Caller, ServiceError, ServiceResult};
+
+impl PeopleService {
+    /// Returns the session of a cookie; none if there is no valid one, or the person left its account.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub fn authenticate(&self, token: &SessionToken) -> ServiceResult<Option<CurrentSession>> {
+        let reader = self.context.store().reader();
+        let Some(stored) = reader.login_session(token.id())? else { return Ok(None) };
+        if !stored.value.is_valid(self.context.now()) {
+            return Ok(None);
+        }
+        let (account, person) = (stored.value.account, stored.value.person);
+        let (Some(role), Some(person)) = (self.role_in(account, person)?, reader.person(person)?) else {
+            return Ok(None);
+        };
+        self.record_use(&stored);
+        Ok(Some(CurrentSession { session: stored.value, person: person.value, role }))
+    }
+
+    /// Lists the valid sessions of the caller, the last used first.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an API key.
+    pub async fn sessions(&self, caller: &Caller) -> ServiceResult<Vec<LoginSession>> {
+        let mut sessions = self.valid_sessions(person_of(caller)?).await?;
+        sessions.sort_by_key(|session| std::cmp::Reverse((session.last_used_at, session.created_at)));
+        Ok(sessions)
+    }
+
+    /// Ends a session of the caller, named by its [short id](LoginSessionId::short).
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] if the caller has no such session.
+    pub async fn end_session(&self, caller: &Caller, short_id: &str) -> ServiceResult<()> {
+        let sessions = self.valid_sessions(person_of(caller)?).await?;
+        let session = sessions.into_iter().find(|session| session.id.short() == short_id);
+        self.end(&[session.ok_or(ServiceError::NotFound)?.id]).await
+    }
+
+    /// Ends all sessions of the caller but that one, and returns their number.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an API key.
+    pub async fn end_other_sessions(&self, caller: &Caller, current: LoginSessionId) -> ServiceResult<usize> {
+        let sessions = self.valid_sessions(person_of(caller)?).await?;
+        let others: Vec<_> = sessions.iter().map(|session| session.id).filter(|id| *id != current).collect();
+        self.end(&others).await?;
+        Ok(others.len())
+    }
+
+    /// Ends the session of a cookie, if there is one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be written.
+    pub async fn sign_out(&self, token: &SessionToken) -> ServiceResult<()> {
+        self.end(&[token.id()]).await
+    }
+
+    /// Adds a new session to a batch. It replaces the browser's old one, expired ones, and the oldest of too many.
+    pub(super) async fn add_session(
+        &self,
+        (account, person): (AccountId, PersonId),
+        is_kept: bool,
+        browser: &BrowserInfo,
+        batch: &mut Batch,
+    ) -> ServiceResult<NewSession> {
+        let (now, token) = (self.context.now(), SessionToken::random());
+        let session = LoginSession {
+            id: token.id(),
+            person,
+            account,
+            created_at: now,
+            last_used_at: now,
+            is_kept,
+            network: browser.network.clone(),
+            user_agent: browser.user_agent.clone(),
+            confirmed_at: now,
+        };
+        let stored = self.context.store().read(move |store| store.login_sessions_of(person)).await?;
+        let mut stored: Vec<LoginSession> = stored.into_iter().map(|it| it.value).collect();
+        stored.sort_by_key(|session| (session.is_valid(now), session.created_at));
+        let valid = stored.iter().filter(|session| session.is_valid(now)).count();
+        let ended = stored.len() - valid.min(MAX_SESSIONS - 1);
+        for old in stored.iter().take(ended) {
+            batch.write(Op::DeleteLoginSession(old.id));
+        }
+        if let Some(old) = &browser.old_session {
+            batch.write(Op::DeleteLoginSession(old.id()));
+        }
+        batch.expect(Expect::LoginSession(session.id, Presence::Absent)).write(session.clone());
+        Ok(NewSession { token, session })
+    }
+
+    /// Signs a person in without a password, for tests.
+    #[cfg(any(test, feature = "test-world"))]
+    #[allow(clippy::unwrap_used, reason = "for tests only")]
+    pub async fn test_session(&self, account: AccountId, person: PersonId) -> NewSession {
+        let (browser, mut batch) = (BrowserInfo::default(), Batch::new());
+        let session = self.add_session((account, person), true, &browser, &mut batch).await.unwrap();
+        self.context.store().commit(batch).await.unwrap();
+        session
+    }
+
+    pub(super) async fn valid_sessions(&self, person: PersonId) -> ServiceResult<Vec<LoginSession>> {
+        let (now, stored) =
+            (self.context.now(), self.context.store().read(move |store| store.login_sessions_of(person)).await?);
+        Ok(stored.into_iter().map(|it| it.value).filter(|session| session.is_valid(now)).collect())
+    }
+
+    async fn end(&self, sessions: &[LoginSessionId]) -> ServiceResult<()> {
+        let mut batch = Batch::new();
+        for id in sessions {
+            batch.write(Op::DeleteLoginSession(*id));
+            self.uses.remove(id);
+        }
+        if !batch.is_empty() {
+            self.context.store().commit(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Records the session's use in the background.
+    fn record_use(&self, stored: &VersionedValue<LoginSession>) {
+        let (id, now) = (stored.value.id, self.context.now());
+        if !stored.value.is_use_recorded(now) || !self.uses.begin(id, now) {
+            return;
+        }
+        let mut batch = Batch::new();
+        batch.expect(Expect::LoginSession(id, Presence::At(stored.revision)));
+        batch.write(LoginSession { last_used_at: now, ..stored.value.clone() });
+        let store = self.context.store().clone();
+        tokio::spawn(async move {
+            // Ended in the meantime, or recorded by another request: nothing to do.
+            if let Err(error) = store.commit(batch).await {
+                tracing::debug!(%error, "the last use of a session was not recorded");
+            }
+        });
+    }
+}
+
+/// Returns the person who calls.
+pub(super) fn person_of(caller: &Caller) -> ServiceResult<PersonId> {
+    match caller.actor {
+        Actor::Person { id, .. } => Ok(id),
+        Actor::Key(_) => Err(ServiceError::NotFound),
+    }
+}

@@ -1,0 +1,200 @@
+//! Set-up of an account by a one-time link: its bearer becomes the owner.
+
+use parallax_core::account::Account;
+use parallax_core::destination::{Channel, Destination};
+use parallax_core::id::{AccountId, PersonId};
+use parallax_core::one_time_link::{LinkKind, OneTimeLink};
+use parallax_core::page::access::normalize_email;
+use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
+use parallax_core::plan::PlanLimitError;
+use parallax_core::role::Role;
+use parallax_core::text;
+use parallax_core::validation::ValidationErrors;
+use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
+
+use super::members::MAX_NAME;
+use super::{BrowserInfo, NewSession, PeopleService};
+use crate::page_access::password;
+use crate::{ServiceError, ServiceResult, secret_text};
+
+/// End of the email address of an account whose owner has not given theirs: no such domain exists (RFC 2606).
+const PLACEHOLDER: &str = ".invalid";
+
+/// Fields that an account's new owner enters.
+#[derive(Clone)]
+pub struct SetUpDetails {
+    /// Their email address; ignored if the account has one.
+    pub email: String,
+    /// Their password.
+    pub password: String,
+    /// Their name; may be empty.
+    pub name: String,
+}
+
+impl std::fmt::Debug for SetUpDetails {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SetUpDetails").field("email", &self.email).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The account that a set-up link is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetUpAccount {
+    /// Its email address; none if its owner chooses one.
+    pub email: Option<String>,
+}
+
+/// A set-up link with its parts.
+struct SetUpLink {
+    link: VersionedValue<OneTimeLink>,
+    account: AccountId,
+    is_operator: bool,
+}
+
+impl PeopleService {
+    /// Makes a link that makes its bearer the account's owner, and returns its address; called by the operator. It
+    /// works once, for a day. If the owner has a password already, it lets them choose another. With `is_operator` the
+    /// owner operates the installation, too.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an account that does not exist.
+    pub async fn create_set_up_link(&self, account: AccountId, is_operator: bool) -> ServiceResult<String> {
+        self.context.store().reader().account(account)?.ok_or(ServiceError::NotFound)?;
+        let (token, mut batch) = (secret_text::random_token(rand::random()), Batch::new());
+        self.add_link(&token, LinkKind::SetUp { account, is_operator }, &mut batch).await?;
+        self.context.store().commit(batch).await?;
+        Ok(format!("{}/setup/{token}", self.context.base_url()))
+    }
+
+    /// Returns the account that a set-up link is for; none for an invalid link.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub fn set_up_account(&self, token: &str) -> ServiceResult<Option<SetUpAccount>> {
+        let Some(link) = self.set_up_link(token)? else { return Ok(None) };
+        let account = self.context.store().reader().account(link.account)?;
+        Ok(account.map(|account| SetUpAccount { email: known_email(&account.value) }))
+    }
+
+    /// Uses a set-up link: the account gets an owner with that password, who is signed in.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a field that
+    /// breaks a rule or a taken email address, [`ServiceError::PlanLimit`] if the account is full,
+    /// [`ServiceError::Busy`].
+    pub async fn set_up(
+        &self,
+        token: &str,
+        details: &SetUpDetails,
+        browser: &BrowserInfo,
+    ) -> ServiceResult<NewSession> {
+        let target = self.set_up_account(token)?.ok_or(ServiceError::NotFound)?;
+        let account = self.set_up_link(token)?.ok_or(ServiceError::NotFound)?.account;
+        let mut faults = ValidationErrors::new();
+        let email = faults.record("email", normalize_email(target.email.as_ref().unwrap_or(&details.email)));
+        faults.record("password", check_password(&details.password));
+        let name = faults.record("name", text::optional_line(&details.name, MAX_NAME)).flatten();
+        let Some(email) = email.filter(|_| faults.is_empty()) else { return Err(faults.into()) };
+        let hash = password::hash(&details.password).await?;
+        let owner = &NewOwner { email, name, hash };
+        // One at a time, since an email address is taken once.
+        let _making = self.context.create_lock.lock().await;
+        self.context
+            .commit_change(account.to_u128(), || async move {
+                let SetUpLink { link, is_operator, .. } = self.set_up_link(token)?.ok_or(ServiceError::NotFound)?;
+                let mut batch = Batch::new();
+                batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
+                batch.write(Op::DeleteOneTimeLink(link.value.id));
+                self.give_email(account, &owner.email, &mut batch).await?;
+                let person = self.make_owner(account, owner, is_operator, &mut batch).await?;
+                let session = self.add_session((account, person), true, browser, &mut batch).await?;
+                Ok((session, Some(batch)))
+            })
+            .await
+    }
+
+    /// Gives an account without an email address the one of its new owner, and its alerts, too.
+    async fn give_email(&self, id: AccountId, email: &str, batch: &mut Batch) -> ServiceResult<()> {
+        let reader = self.context.store().reader();
+        let VersionedValue { revision, value: account } = reader.account(id)?.ok_or(ServiceError::NotFound)?;
+        batch.expect(Expect::Account(id, Presence::At(revision)));
+        if known_email(&account).is_some() {
+            return Ok(());
+        }
+        let accounts = self.context.store().read(|store| store.accounts()).await?;
+        let is_taken = accounts.iter().any(|other| other.value.email.eq_ignore_ascii_case(email));
+        if is_taken || reader.person_by_email(email)?.is_some() {
+            return Err(ValidationErrors::single("email", "is taken").into());
+        }
+        for page in self.context.store().read(move |store| store.pages_of(id)).await? {
+            let page = page.value.id;
+            for destination in self.context.store().read(move |store| store.destinations_of(page)).await? {
+                if destination.value.mailbox() == Some(&account.email) {
+                    let channel = Channel::Email { to: email.to_owned() };
+                    batch.write(Destination { channel, ..destination.value });
+                }
+            }
+        }
+        batch.write(Account { email: email.to_owned(), ..account });
+        Ok(())
+    }
+
+    /// Makes an owner of the account in a batch: a new person, or one whose sessions end.
+    async fn make_owner(
+        &self,
+        account: AccountId,
+        owner: &NewOwner,
+        is_operator: bool,
+        batch: &mut Batch,
+    ) -> ServiceResult<PersonId> {
+        let (now, reader) = (self.context.now(), self.context.store().reader());
+        let password_hash = Some(owner.hash.clone());
+        let person = match reader.person_by_email(&owner.email)? {
+            Some(VersionedValue { revision, value }) => {
+                batch.expect(Expect::Person(value.id, Presence::At(revision)));
+                let id = value.id;
+                for session in self.context.store().read(move |store| store.login_sessions_of(id)).await? {
+                    batch.write(Op::DeleteLoginSession(session.value.id));
+                }
+                let (name, is_operator) = (owner.name.clone().or(value.name), value.is_operator || is_operator);
+                Person { password_hash, name, is_operator, ..value }
+            }
+            None => {
+                let id = PersonId::new(now, rand::random());
+                batch.expect(Expect::Person(id, Presence::Absent));
+                let (email, name) = (owner.email.clone(), owner.name.clone());
+                Person { id, email, name, password_hash, is_operator, created_at: now }
+            }
+        };
+        let id = person.id;
+        let members = self.context.store().read(move |store| store.members_of(account)).await?;
+        let joined_at = members.iter().find(|it| it.value.person == id).map(|it| it.value.joined_at);
+        let is_full = members.len() >= MAX_MEMBERS || reader.memberships_of(id)?.len() >= MAX_MEMBERSHIPS;
+        if joined_at.is_none() && is_full {
+            return Err(PlanLimitError::MembersFull.into());
+        }
+        let joined_at = joined_at.unwrap_or(now);
+        batch.write(person).write(AccountMember { account, person: id, role: Role::Owner, joined_at });
+        Ok(id)
+    }
+
+    fn set_up_link(&self, token: &str) -> ServiceResult<Option<SetUpLink>> {
+        let link = self.valid_link(token)?;
+        Ok(link.and_then(|link| match link.value.kind {
+            LinkKind::SetUp { account, is_operator } => Some(SetUpLink { link, account, is_operator }),
+            _ => None,
+        }))
+    }
+}
+
+/// An owner, validated.
+struct NewOwner {
+    email: String,
+    name: Option<String>,
+    hash: String,
+}
+
+/// Returns the account's email address; none if it is a placeholder.
+fn known_email(account: &Account) -> Option<String> {
+    Some(account.email.clone()).filter(|email| !email.ends_with(PLACEHOLDER))
+}

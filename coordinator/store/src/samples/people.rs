@@ -1,0 +1,60 @@
+//! Sample persons, with their accounts, sessions and one-time links.
+
+use parallax_core::id::PersonId;
+use parallax_core::login_session::{LoginSession, LoginSessionId};
+use parallax_core::one_time_link::{LinkId, LinkKind, OneTimeLink};
+use parallax_core::person::{AccountMember, Person};
+use parallax_core::role::Role;
+
+use super::{account_id, at};
+
+pub fn person_id(n: u128) -> PersonId {
+    PersonId::from_u128(n)
+}
+
+pub fn person(n: u128, email: u8) -> Person {
+    Person {
+        id: person_id(n),
+        email: format!("p{email}@example.com"),
+        name: (n % 2 == 0).then(|| "Ann".to_owned()),
+        password_hash: Some("$argon2id$".to_owned()),
+        is_operator: n == 1,
+        created_at: at(1),
+    }
+}
+
+pub fn account_member(account: u128, person: u128, role: Role) -> AccountMember {
+    AccountMember { account: account_id(account), person: person_id(person), role, joined_at: at(2) }
+}
+
+pub fn login_session_id(n: u128) -> LoginSessionId {
+    LoginSessionId([n as u8; 32])
+}
+
+pub fn login_session(n: u128, person: u128) -> LoginSession {
+    LoginSession {
+        id: login_session_id(n),
+        person: person_id(person),
+        account: account_id(1),
+        created_at: at(1),
+        last_used_at: at(2),
+        is_kept: n % 2 == 0,
+        network: Some("192.0.2.0/24".to_owned()),
+        user_agent: "browser".to_owned(),
+        confirmed_at: at(1),
+    }
+}
+
+pub fn link_id(n: u128) -> LinkId {
+    LinkId([n as u8; 32])
+}
+
+/// A link of an account for even numbers, of a person for odd ones.
+pub fn one_time_link(n: u128, owner: u128) -> OneTimeLink {
+    let kind = if n % 2 == 0 {
+        LinkKind::SetUp { account: account_id(owner), is_operator: false }
+    } else {
+        LinkKind::SignIn { person: person_id(owner), browser: [9; 32], next: "/app".to_owned() }
+    };
+    OneTimeLink { id: link_id(n), kind, expires_at: at(9) }
+}

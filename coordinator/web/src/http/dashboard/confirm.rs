@@ -1,0 +1,71 @@
+//! Confirmation of the password, before secrets are shown or settings of security change.
+
+use std::sync::Arc;
+
+use ::http::{Method, StatusCode};
+use futures_util::FutureExt;
+use parallax_service::ServiceError;
+use url::form_urlencoded;
+
+use super::session_cookie::browser_info;
+use super::set_up::fault;
+use super::signed_in::safe_next;
+use super::{SignedIn, screen, see_other};
+use crate::http::HttpContext;
+use crate::http::error::HandlerResult;
+use crate::http::public::FormFields;
+use crate::http::response::HttpResponse;
+use crate::http::route::{HttpRoute, signed_in_route};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::ConfirmForm;
+
+/// Routes of the confirmation.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
+    vec![(
+        "/confirm",
+        vec![
+            (Method::GET, signed_in_route(|context, call| show(context, call).boxed())),
+            (Method::POST, signed_in_route(|context, call| submit(context, call).boxed())),
+        ],
+    )]
+}
+
+/// Redirects to the confirmation, and from there to a screen.
+pub(super) fn ask_to_confirm(next: &str) -> HttpResponse {
+    let query: String = form_urlencoded::Serializer::new(String::new()).append_pair("next", safe_next(next)).finish();
+    see_other(&format!("/confirm?{query}"))
+}
+
+/// `GET /confirm?next=`
+async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let next = form_urlencoded::parse(call.query.as_bytes()).find(|(name, _)| name == "next");
+    let next = next.map(|(_, next)| next.into_owned()).unwrap_or_default();
+    if context.service.people.require_confirmed(&call.caller.session).is_ok() {
+        return Ok(see_other(safe_next(&next)));
+    }
+    Ok(screen(form(&call.caller, safe_next(&next), String::new()).html()))
+}
+
+/// `POST /confirm`
+async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let fields = FormFields::read(&mut call).await?;
+    let (next, browser) = (safe_next(fields.raw("next")), browser_info(&context, &call));
+    match context.service.people.confirm(&call.caller.session, fields.raw("current"), &browser).await {
+        Ok(()) => Ok(see_other(next)),
+        Err(ServiceError::Invalid(faults)) => {
+            let again = form(&call.caller, next, fault(&faults, "current"));
+            Ok(screen(again.html()).with_status(StatusCode::UNPROCESSABLE_ENTITY))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn form(person: &SignedIn, next: &str, fault: String) -> ConfirmForm {
+    ConfirmForm {
+        next: next.to_owned(),
+        email: person.email.clone(),
+        has_password: person.session.person.password_hash.is_some(),
+        form_token: person.form_token.clone(),
+        fault,
+    }
+}

@@ -1,0 +1,95 @@
+//! The frame of a screen: the caller's pages with their counts, and what the last form did.
+
+use parallax_core::headline::Indicator;
+use parallax_core::id::PageId;
+use parallax_service::dashboard::PageSummary;
+use url::form_urlencoded;
+
+use super::SignedIn;
+use crate::http::HttpContext;
+use crate::http::error::ApiError;
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::{
+    Frame, PageEntry, Section, SignedInPerson, TOAST_COUNT_PARAM, TOAST_PARAM, Toast, clock,
+};
+
+/// Builds the frame of a screen of that section, about one page or all of them.
+///
+/// # Errors
+/// [`ServiceError::NotFound`](parallax_service::ServiceError::NotFound) for a page that the caller can't access.
+pub(super) async fn frame(
+    context: &HttpContext,
+    call: &mut RoutedRequest<SignedIn>,
+    page: Option<PageId>,
+    section: Section,
+) -> Result<Frame, ApiError> {
+    frame_of(context, &call.caller, &call.query, (page, section)).await
+}
+
+/// Builds the frame for a request of which only the caller and the query are left.
+///
+/// # Errors
+/// As [`frame`].
+pub(super) async fn frame_of(
+    context: &HttpContext,
+    caller: &SignedIn,
+    query: &str,
+    (page, section): (Option<PageId>, Section),
+) -> Result<Frame, ApiError> {
+    if let Some(page) = page {
+        context.service.pages.get(&caller.caller, page)?;
+    }
+    let pages = context.service.dashboard.summaries(&caller.caller).await?;
+    Ok(Frame {
+        person: SignedInPerson {
+            name: caller.name.clone().unwrap_or_else(|| caller.email.clone()),
+            email: caller.email.clone(),
+            role: caller.role,
+            is_operator: caller.is_operator,
+            form_token: caller.form_token.clone(),
+        },
+        pages: pages.iter().map(page_entry).collect(),
+        page,
+        section,
+        toast: query_param(query, TOAST_PARAM).and_then(|name| {
+            let count = query_param(query, TOAST_COUNT_PARAM).and_then(|count| count.parse().ok());
+            Toast::of(&name, count.unwrap_or(1))
+        }),
+        loaded_at: clock(context.service.now()),
+    })
+}
+
+/// Returns the first value of a query parameter; `None` if it is absent or empty.
+pub(super) fn query_param(query: &str, name: &str) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.into_owned())
+}
+
+fn page_entry(summary: &PageSummary) -> PageEntry {
+    PageEntry {
+        id: summary.page.id,
+        name: summary.page.name.clone(),
+        address: without_scheme(&summary.url).to_owned(),
+        class: class_of(summary.indicator),
+        down: summary.down,
+        open_incidents: summary.open_incidents,
+        failing_destinations: summary.failing_destinations,
+    }
+}
+
+/// Returns the CSS class of an overall status.
+pub(super) const fn class_of(indicator: Indicator) -> &'static str {
+    match indicator {
+        Indicator::Unknown => "none",
+        Indicator::Operational => "up",
+        Indicator::Degraded => "slow",
+        Indicator::Partial => "part",
+        Indicator::Major => "down",
+        Indicator::Maintenance => "maint",
+    }
+}
+
+/// Returns an address as people write it.
+pub(super) fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
+}

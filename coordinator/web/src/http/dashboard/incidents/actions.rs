@@ -1,0 +1,174 @@
+//! Buttons of incidents and windows: start maintenance now, end, extend, cancel, stop repeating, and delete.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::incident::edit::IncidentEdit;
+use parallax_core::incident::{IncidentKind, IncidentStatus, UpdatePost};
+use parallax_core::patch::PatchField;
+use parallax_core::role::Permission;
+use parallax_core::time::MINUTE;
+use parallax_core::validation::ValidationErrors;
+use parallax_service::Caller;
+use parallax_service::idempotency::IdempotentRequest;
+use parallax_service::incidents::IncidentDetail;
+
+use super::{IncidentContext, window};
+use crate::http::HttpContext;
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use crate::http::dashboard::page_screen::{PageScreen, reply_with};
+use crate::http::dashboard::{SignedIn, see_other};
+use crate::http::error::HandlerResult;
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::incidents::DeleteScreen;
+use crate::views::dashboard::{Section, Toast};
+
+/// Longest maintenance that starts at once, in minutes: 7 days.
+const MAX_MINUTES: i64 = 7 * 24 * 60;
+/// Minutes by which one press lengthens a window.
+const EXTENSION: i64 = 30;
+
+/// `POST /app/pages/{page}/incidents/start`: maintenance that begins now.
+pub(super) async fn start(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &mut call, Section::Maintenance).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let minutes = submitted.form.text("minutes").parse().ok().filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
+    let rule = || ValidationErrors::single("minutes", format!("must be a whole number from 1 to {MAX_MINUTES}"));
+    let minutes: i64 = minutes.ok_or_else(rule)?;
+    let mut form = submitted.form.clone();
+    form.set("kind", IncidentKind::Maintenance.name());
+    form.set("title", "Maintenance");
+    form.set("startsAt", scene.now.to_string());
+    form.set("endsAt", (scene.now + minutes * MINUTE).to_string());
+    let edit = crate::http::api::incidents::body::read_new(FormBody::new(&form));
+    let count = form.all("monitorIds").count();
+    let path = |detail: &IncidentDetail| {
+        Toast::address(&format!("{}/incidents/{}", scene.base, detail.incident.id), "maintenance-started", count)
+    };
+    let answer = |detail: &IncidentDetail| path(detail).into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let opened = context.service.incidents.open(&call.caller.caller, scene.page.id, &edit, &once).await?;
+    Ok(see_other(&result_path(opened, path)))
+}
+
+/// `POST /app/pages/{page}/incidents/{incident}/end`: ends a running window, or cancels a planned one.
+pub(super) async fn end(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let post = UpdatePost {
+        status: PatchField::Value(IncidentStatus::Completed.name().to_owned()),
+        message: PatchField::Absent,
+        notify: PatchField::Value(incident.detail.incident.notify),
+    };
+    let path = Toast::address(&incident.href, "saved", 1);
+    let answer = |_: &IncidentDetail| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
+    let ended = context.service.incidents.post_update(&call.caller.caller, page, id, &post, &once).await;
+    let saved: Saved = match ended {
+        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
+        Err(error) => Ok(Err(FormRefusal::of(error)?)),
+    };
+    finish(&context, &call.caller.caller, incident, saved).await
+}
+
+/// `POST /app/pages/{page}/incidents/{incident}/extend`: lengthens a window.
+pub(super) async fn extend(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let window = &incident.detail.incident;
+    let end = window.ends_at.unwrap_or(window.started_at).max(incident.scene.now) + EXTENSION * MINUTE;
+    let edit = IncidentEdit { ends_at: PatchField::Value(end.to_string()), ..IncidentEdit::default() };
+    let saved = edit_by_button(&context, &call.caller.caller, &incident, &edit, submitted).await;
+    finish(&context, &call.caller.caller, incident, saved).await
+}
+
+/// `POST /app/pages/{page}/incidents/{incident}/stop`: stops the series of a window.
+pub(super) async fn stop(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let edit = IncidentEdit { repeat: PatchField::Null, ..IncidentEdit::default() };
+    let saved = edit_by_button(&context, &call.caller.caller, &incident, &edit, submitted).await;
+    finish(&context, &call.caller.caller, incident, saved).await
+}
+
+async fn edit_by_button(
+    context: &HttpContext,
+    caller: &Caller,
+    incident: &IncidentContext,
+    edit: &IncidentEdit,
+    submitted: SubmittedForm,
+) -> Saved {
+    let path = Toast::address(&incident.href, "saved", 1);
+    let answer = |_: &IncidentDetail| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
+    match context.service.incidents.edit(caller, page, id, edit, &once).await {
+        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
+        Err(error) => Ok(Err(FormRefusal::of(error)?)),
+    }
+}
+
+/// Goes to the result of a button, or shows on the window's screen why it was refused.
+async fn finish(context: &HttpContext, caller: &Caller, incident: IncidentContext, saved: Saved) -> HandlerResult {
+    match saved? {
+        Ok(path) => Ok(see_other(&path)),
+        Err(refusal) => {
+            window::reply(context, caller, incident, (Form::default(), Some(refusal)), StatusCode::OK).await
+        }
+    }
+}
+
+/// `GET /app/pages/{page}/incidents/{incident}/delete`
+pub(super) async fn ask_delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    call.caller.caller.require(Permission::Edit)?;
+    draw_delete(incident, &Form::default(), None)
+}
+
+/// `POST /app/pages/{page}/incidents/{incident}/delete`: deletes it if its title was typed.
+pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let list = format!("/app/pages/{}/incidents", call.page_id()?);
+    let (page, id) = (call.page_id()?, super::incident_id(&call)?);
+    let answer = |(): &()| Toast::address(&list, "deleted", 1).into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
+    let caller = &call.caller.caller.clone();
+    // A repetition finds nothing any more, and is answered as the first request was.
+    if let Ok(incident) = IncidentContext::read(&context, &mut call).await {
+        caller.require(Permission::Edit)?;
+        if submitted.form.text("confirm").trim() != incident.detail.incident.title.trim() {
+            let refusal =
+                FormRefusal::of(ValidationErrors::single("confirm", "must be the title, as it stands above").into())?;
+            return draw_delete(incident, &submitted.form, Some(refusal));
+        }
+    }
+    let deleted = context.service.incidents.delete(caller, page, id, &once).await?;
+    Ok(see_other(&result_path(deleted, |()| Toast::address(&list, "deleted", 1))))
+}
+
+fn draw_delete(incident: IncidentContext, form: &Form, refusal: Option<FormRefusal>) -> HandlerResult {
+    let stored = &incident.detail.incident;
+    let mut view = form.view(incident.scene.form_token());
+    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let is_window = stored.kind == IncidentKind::Maintenance;
+    let updates = stored.updates.len();
+    let mut loss = format!(
+        "It disappears from the page and its history, with {updates} update{}",
+        if updates == 1 { "" } else { "s" }
+    );
+    loss.push_str(if stored.postmortem.is_some() { " and its post-mortem." } else { "." });
+    if is_window {
+        loss.push_str(" The time counts for uptime again.");
+    }
+    let screen = DeleteScreen {
+        href: format!("{}/delete", incident.href),
+        kind: if is_window { "window" } else { "incident" },
+        title: stored.title.clone(),
+        loss,
+        form: view,
+        back: incident.href,
+        frame: incident.scene.frame,
+    };
+    reply_with(&screen, status)
+}

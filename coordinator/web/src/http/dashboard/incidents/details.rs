@@ -1,0 +1,150 @@
+//! Forms of an incident's details and of its post-mortem. Windows have their details in `window_form.rs`.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::incident::IncidentKind;
+use parallax_core::role::Permission;
+use parallax_service::Caller;
+use parallax_service::idempotency::IdempotentRequest;
+use parallax_service::incidents::IncidentDetail;
+
+use super::{IncidentContext, data, window_form};
+use crate::http::HttpContext;
+use crate::http::api::incidents::body;
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use crate::http::dashboard::page_screen::reply_with;
+use crate::http::dashboard::{SignedIn, see_other};
+use crate::http::error::HandlerResult;
+use crate::http::json_body::JsonObject;
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::Toast;
+use crate::views::dashboard::incidents::{EditIncidentScreen, PostmortemScreen};
+
+/// `GET /app/pages/{page}/incidents/{incident}/edit`
+pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    call.caller.caller.require(Permission::Edit)?;
+    if incident.detail.incident.kind == IncidentKind::Maintenance {
+        return window_form::show_edit(&context, &call.caller.caller, incident).await;
+    }
+    let mut form = Form::default();
+    data::fill(&mut form, &incident.detail.incident);
+    form.set(LOADED, loaded(&data::current_values(&incident.detail.incident)));
+    draw(&context, &call.caller.caller, incident, &form, None).await
+}
+
+/// `POST /app/pages/{page}/incidents/{incident}/edit`
+pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let caller = &call.caller.caller;
+    if incident.detail.incident.kind == IncidentKind::Maintenance {
+        return window_form::save_edit(&context, caller, incident, &submitted).await;
+    }
+    let current = data::current_values(&incident.detail.incident);
+    match change(&context, caller, &incident, &submitted, &current).await? {
+        Ok(path) => Ok(see_other(&path)),
+        Err(refusal) => {
+            let form = redrawn(submitted.form, &refusal, &current);
+            draw(&context, caller, incident, &form, Some(refusal)).await
+        }
+    }
+}
+
+/// Changes the incident by a form; returns where to go.
+pub(super) async fn change(
+    context: &HttpContext,
+    caller: &Caller,
+    incident: &IncidentContext,
+    submitted: &SubmittedForm,
+    current: &JsonObject,
+) -> Saved {
+    let form = data::normalize(&submitted.form);
+    let mut changes = FormBody::change(&form, current);
+    let edit = body::read_change(&mut changes);
+    let conflicts = changes.into_conflicts();
+    if !conflicts.is_empty() {
+        return Ok(Err(FormRefusal::conflict(conflicts)));
+    }
+    let path = Toast::address(&incident.href, "saved", 1);
+    let answer = |_: &IncidentDetail| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
+    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
+    match context.service.incidents.edit(caller, page, id, &edit, &once).await {
+        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
+        Err(error) => Ok(Err(FormRefusal::of(error)?)),
+    }
+}
+
+/// The form as it is drawn again. After a conflict it is about the current values, so that saving it again keeps what
+/// was typed.
+pub(super) fn redrawn(mut form: Form, refusal: &FormRefusal, current: &JsonObject) -> Form {
+    if refusal.status == StatusCode::CONFLICT {
+        form.set(LOADED, loaded(current));
+    }
+    form
+}
+
+async fn draw(
+    context: &HttpContext,
+    caller: &Caller,
+    incident: IncidentContext,
+    form: &Form,
+    refusal: Option<FormRefusal>,
+) -> HandlerResult {
+    let choices = data::choices(context, caller, &incident.scene).await?;
+    let mut view = form.view(incident.scene.form_token());
+    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let screen = EditIncidentScreen {
+        title: incident.detail.incident.title.clone(),
+        form: view,
+        choices,
+        href: incident.href,
+        frame: incident.scene.frame,
+    };
+    reply_with(&screen, status)
+}
+
+/// `GET /app/pages/{page}/incidents/{incident}/postmortem`
+pub(super) async fn show_postmortem(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    call.caller.caller.require(Permission::Edit)?;
+    let text = incident.detail.incident.postmortem.clone().unwrap_or_default();
+    let mut form = Form::of([("postmortem", text)]);
+    form.set(LOADED, loaded(&data::current_values(&incident.detail.incident)));
+    draw_postmortem(incident, &form, None)
+}
+
+/// `POST /app/pages/{page}/incidents/{incident}/postmortem`
+pub(super) async fn save_postmortem(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let mut form = submitted.form.clone();
+    if !form.text("act").is_empty() {
+        form.remove("act");
+        return draw_postmortem(incident, &form, None);
+    }
+    let current = data::current_values(&incident.detail.incident);
+    match change(&context, &call.caller.caller, &incident, &submitted, &current).await? {
+        Ok(path) => Ok(see_other(&path)),
+        Err(refusal) => {
+            let form = redrawn(form, &refusal, &current);
+            draw_postmortem(incident, &form, Some(refusal))
+        }
+    }
+}
+
+fn draw_postmortem(incident: IncidentContext, form: &Form, refusal: Option<FormRefusal>) -> HandlerResult {
+    let mut view = form.view(incident.scene.form_token());
+    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let screen = PostmortemScreen {
+        title: incident.detail.incident.title.clone(),
+        is_published: incident.detail.incident.postmortem.is_some(),
+        preview: parallax_markdown::render_article(form.text("postmortem"), &[]),
+        form: view,
+        href: incident.href,
+        frame: incident.scene.frame,
+    };
+    reply_with(&screen, status)
+}

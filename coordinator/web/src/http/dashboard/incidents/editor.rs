@@ -1,0 +1,216 @@
+//! Form of an incident's next update: posts it together with what it changes of the incident, or previews it.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::delivery::DeliveryState;
+use parallax_core::id::PageId;
+use parallax_core::incident::{Incident, IncidentKind, UpdateTemplate};
+use parallax_core::locale::Locale;
+use parallax_core::page::Page;
+use parallax_core::page::branding::Language;
+use parallax_service::Caller;
+use parallax_service::deliveries::DeliveryFilter;
+use parallax_service::idempotency::IdempotentRequest;
+use parallax_service::incidents::IncidentDetail;
+
+use super::{IncidentContext, data, window};
+use crate::http::HttpContext;
+use crate::http::api::incidents::body;
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use crate::http::dashboard::page_screen::reply_with;
+use crate::http::dashboard::{SignedIn, see_other};
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::Toast;
+use crate::views::dashboard::incidents::{
+    IncidentChoices, IncidentPreview, IncidentScreen, IncidentState, UpdateLine, impact_class, monitors_text,
+};
+use crate::views::dashboard::time;
+
+/// Deliveries that the summary of an update counts.
+const COUNTED_DELIVERIES: usize = 2000;
+
+/// The form of an update as it is drawn.
+#[derive(Debug)]
+pub(super) struct UpdateEditor {
+    form: Form,
+    refusal: Option<FormRefusal>,
+    /// True if the preview shows what is typed.
+    is_draft: bool,
+}
+
+impl UpdateEditor {
+    /// The form as it first appears: the incident's values and an empty message.
+    pub(super) fn blank(incident: &IncidentContext) -> Self {
+        let stored = &incident.detail.incident;
+        let mut form = Form::of([("status", stored.status.name()), ("message", "")]);
+        data::fill(&mut form, stored);
+        form.set(LOADED, loaded(&data::current_values(stored)));
+        Self { form, refusal: None, is_draft: false }
+    }
+
+    /// Replies with the screen of the incident.
+    pub(super) async fn reply(
+        self,
+        context: &HttpContext,
+        caller: &Caller,
+        incident: IncidentContext,
+        status: StatusCode,
+    ) -> HandlerResult {
+        let choices = data::choices(context, caller, &incident.scene).await?;
+        let (scene, stored) = (&incident.scene, &incident.detail.incident);
+        let mut form = self.form.view(scene.form_token());
+        let status = self.refusal.map_or(status, |refusal| refusal.apply(&mut form));
+        let preview = preview(&incident, self.is_draft.then_some(&self.form), &choices);
+        let is_editable = stored.is_open() && scene.frame.may_edit();
+        let view = IncidentScreen {
+            title: stored.title.clone(),
+            state: IncidentState::of(stored, scene.now),
+            began: time(stored.started_at, scene.now),
+            is_automatic: stored.automatic,
+            public: incident.public_url(context),
+            form: is_editable.then_some(form),
+            monitors: data::affected(&incident, &choices),
+            sent: sent_so_far(context, caller, &incident.detail).await?,
+            postmortem: stored.postmortem.as_deref().map(|text| parallax_markdown::render_article(text, &[])),
+            is_over: !stored.is_open(),
+            is_draft: self.is_draft,
+            preview,
+            choices,
+            frame: scene.frame.clone(),
+            href: incident.href.clone(),
+        };
+        reply_with(&view, status)
+    }
+}
+
+/// The incident as readers see it; with what is typed, if the form is a draft.
+fn preview(incident: &IncidentContext, draft: Option<&Form>, choices: &IncidentChoices) -> IncidentPreview {
+    let stored = &incident.detail.incident;
+    let now = incident.scene.now;
+    let mut updates = UpdateLine::list(stored, now);
+    let (mut title, mut impact, mut monitors) = (stored.title.clone(), stored.impact, monitors_text(&incident.view()));
+    if let Some(form) = draft {
+        if !form.text("message").trim().is_empty() {
+            updates.insert(0, UpdateLine::draft(form.text("status"), form.text("message")));
+        }
+        if form.has("title") {
+            title = form.text("title").to_owned();
+            impact = data::impact_of(form);
+            monitors = chosen_names(form, choices);
+        }
+    }
+    let since = IncidentState::of(stored, now).why;
+    let meta = format!("{} · {since} · {monitors}", Locale::of(Language::En).impact(impact));
+    IncidentPreview { title, class: impact_class(impact), meta, updates }
+}
+
+/// Names of the monitors that a form has chosen.
+pub(super) fn chosen_names(form: &Form, choices: &IncidentChoices) -> String {
+    let is_chosen = |id: &str| form.all("monitors").any(|value| value.split(' ').next() == Some(id));
+    let names: Vec<&str> =
+        choices.monitors.iter().filter(|monitor| is_chosen(&monitor.id)).map(|monitor| monitor.name.as_str()).collect();
+    if names.is_empty() { "No monitors named".to_owned() } else { names.join(", ") }
+}
+
+/// A sentence about the newest messages to subscribers; empty if there were none.
+async fn sent_so_far(context: &HttpContext, caller: &Caller, detail: &IncidentDetail) -> Result<String, ApiError> {
+    let incident = &detail.incident;
+    let filter = DeliveryFilter { incident: Some(incident.id), limit: COUNTED_DELIVERIES, ..DeliveryFilter::default() };
+    let deliveries = context.service.deliveries.list(caller, incident.page, filter).await?.deliveries;
+    let Some(event) = deliveries.first().map(|newest| newest.event.clone()) else { return Ok(String::new()) };
+    let (mut delivered, mut waiting, mut failed) = (0, 0, 0);
+    for delivery in deliveries.iter().filter(|delivery| delivery.event == event) {
+        match delivery.state {
+            DeliveryState::Delivered(_) => delivered += 1,
+            DeliveryState::Waiting(_) => waiting += 1,
+            DeliveryState::Failed(_) | DeliveryState::Dropped(_) => failed += 1,
+        }
+    }
+    let total = delivered + waiting + failed;
+    let mut text = format!("Last message ({event}): {delivered} of {total} subscribers reached");
+    for (number, what) in [(waiting, "still on their way"), (failed, "failed")] {
+        if number > 0 {
+            text.push_str(&format!(", {number} {what}"));
+        }
+    }
+    text.push('.');
+    Ok(text)
+}
+
+/// Writes the text of a template into a form, and the status that goes with it. What was typed stays above it.
+pub(super) fn apply_template(form: &mut Form, name: &str, page: &Page, names: &[String]) {
+    let Some(template) = UpdateTemplate::of(name) else { return };
+    let locale = Locale::of(page.language);
+    let about = |names: &[String]| UpdateTemplate::ALL.map(|template| locale.template(template, names));
+    let names = if names.is_empty() { vec![page.name.clone()] } else { names.to_vec() };
+    let text = locale.template(template, &names);
+    let typed = form.text("message").trim().to_owned();
+    // Another template's text is replaced.
+    let is_template = about(&names).contains(&typed);
+    let message = if typed.is_empty() || is_template { text } else { format!("{typed}\n\n{text}") };
+    form.set("message", message);
+    form.set("status", template.status().name());
+}
+
+/// `POST /app/pages/{page}/incidents/{incident}`: posts an update, or draws the form again.
+pub(super) async fn post(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let incident = IncidentContext::read(&context, &mut call).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    if incident.detail.incident.kind == IncidentKind::Maintenance {
+        return window::post(&context, &call.caller.caller, incident, submitted).await;
+    }
+    let caller = &call.caller.caller;
+    let mut form = submitted.form.clone();
+    let act = form.text("act").to_owned();
+    form.remove("act");
+    if !act.is_empty() {
+        if let Some(name) = act.strip_prefix("template:") {
+            let names: Vec<String> = incident.detail.monitors.iter().map(|(_, name, _)| name.clone()).collect();
+            apply_template(&mut form, name, &incident.scene.page, &names);
+        }
+        let editor = UpdateEditor { form, refusal: None, is_draft: true };
+        return editor.reply(&context, caller, incident, StatusCode::OK).await;
+    }
+    match save(&context, caller, &incident.detail.incident, &submitted).await? {
+        Ok(path) => Ok(see_other(&path)),
+        Err(refusal) => {
+            if refusal.status == StatusCode::CONFLICT {
+                form.set(LOADED, loaded(&data::current_values(&incident.detail.incident)));
+            }
+            let editor = UpdateEditor { form, refusal: Some(refusal), is_draft: true };
+            editor.reply(&context, caller, incident, StatusCode::OK).await
+        }
+    }
+}
+
+/// Posts the update with the form's changes of the incident; returns where to go.
+async fn save(context: &HttpContext, caller: &Caller, incident: &Incident, submitted: &SubmittedForm) -> Saved {
+    let form = data::normalize(&submitted.form);
+    let current = data::current_values(incident);
+    let mut changes = FormBody::change(&form, &current);
+    let edit = body::read_change(&mut changes);
+    let conflicts = changes.into_conflicts();
+    if !conflicts.is_empty() {
+        return Ok(Err(FormRefusal::conflict(conflicts)));
+    }
+    let post = body::read_update(FormBody::new(&form));
+    let path = format!("/app/pages/{}/incidents/{}", incident.page, incident.id);
+    let count = notified(context, caller, incident.page, &form).await;
+    let answer = |_: &IncidentDetail| Toast::address(&path, "posted", count).into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
+    let posted = context.service.incidents.edit_and_post(caller, (incident.page, incident.id), &edit, &post, &once);
+    match posted.await {
+        Ok(outcome) => Ok(Ok(result_path(outcome, |_| Toast::address(&path, "posted", count)))),
+        Err(error) => Ok(Err(FormRefusal::of(error)?)),
+    }
+}
+
+/// Number of messages that the toast of a posted form names; one for a form that notifies nobody.
+pub(super) async fn notified(context: &HttpContext, caller: &Caller, page: PageId, form: &Form) -> usize {
+    if !form.is_on("notify") {
+        return 1;
+    }
+    context.service.subscribers.counts(caller, page).await.map_or(1, |counts| counts.confirmed().max(1))
+}

@@ -1,0 +1,116 @@
+//! Form of a new incident.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::incident::IncidentStatus;
+use parallax_core::locale::Locale;
+use parallax_core::page::branding::Language;
+use parallax_service::Caller;
+use parallax_service::idempotency::IdempotentRequest;
+use parallax_service::incidents::IncidentDetail;
+
+use super::data;
+use super::editor::{apply_template, chosen_names, notified};
+use crate::http::HttpContext;
+use crate::http::api::incidents::body;
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use crate::http::dashboard::page_screen::{PageScreen, reply_with};
+use crate::http::dashboard::{SignedIn, see_other};
+use crate::http::error::HandlerResult;
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::incidents::{IncidentPreview, NewIncidentScreen, UpdateLine, impact_class};
+use crate::views::dashboard::{Section, Toast};
+
+/// `GET /app/pages/{page}/incidents/new`
+pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &mut call, Section::Incidents).await?;
+    call.caller.caller.require(parallax_core::role::Permission::Edit)?;
+    let mut form = Form::of([
+        ("status", IncidentStatus::Investigating.name()),
+        ("impact", "partial"),
+        ("timezone", scene.page.timezone.name()),
+    ]);
+    for monitor in scene.query.all("monitor") {
+        form.add("monitors", monitor);
+    }
+    draw(&context, &call.caller.caller, scene, &form, None).await
+}
+
+/// `POST /app/pages/{page}/incidents/new`: opens the incident, or draws the form again.
+pub(super) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &mut call, Section::Incidents).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let caller = &call.caller.caller;
+    let mut form = submitted.form.clone();
+    let act = form.text("act").to_owned();
+    form.remove("act");
+    if !act.is_empty() {
+        if let Some(name) = act.strip_prefix("template:") {
+            let choices = data::choices(&context, caller, &scene).await?;
+            let names: Vec<String> = choices
+                .monitors
+                .iter()
+                .filter(|monitor| form.all("monitors").any(|value| value.starts_with(&monitor.id)))
+                .map(|monitor| monitor.name.clone())
+                .collect();
+            apply_template(&mut form, name, &scene.page, &names);
+        }
+        return draw(&context, caller, scene, &form, None).await;
+    }
+    match save(&context, caller, &scene, &submitted).await? {
+        Ok(path) => Ok(see_other(&path)),
+        Err(refusal) => draw(&context, caller, scene, &form, Some(refusal)).await,
+    }
+}
+
+async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submitted: &SubmittedForm) -> Saved {
+    let form = data::normalize(&submitted.form);
+    let edit = body::read_new(FormBody::new(&form));
+    let count =
+        if form.text("resolvedAt").is_empty() { notified(context, caller, scene.page.id, &form).await } else { 1 };
+    let path = |detail: &IncidentDetail| {
+        Toast::address(&format!("{}/incidents/{}", scene.base, detail.incident.id), "posted", count)
+    };
+    let answer = |detail: &IncidentDetail| path(detail).into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
+    match context.service.incidents.open(caller, scene.page.id, &edit, &once).await {
+        Ok(outcome) => Ok(Ok(result_path(outcome, path))),
+        Err(error) => Ok(Err(FormRefusal::of(error)?)),
+    }
+}
+
+async fn draw(
+    context: &HttpContext,
+    caller: &Caller,
+    scene: PageScreen,
+    form: &Form,
+    refusal: Option<FormRefusal>,
+) -> HandlerResult {
+    let choices = data::choices(context, caller, &scene).await?;
+    let mut view = form.view(scene.form_token());
+    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let impact = data::impact_of(form);
+    let title = Some(form.text("title")).filter(|title| !title.trim().is_empty()).unwrap_or("Title");
+    let meta = format!("{} · {}", Locale::of(Language::En).impact(impact), chosen_names(form, &choices));
+    let updates = vec![UpdateLine::draft(form.text("status"), message_or_default(form, &scene))];
+    let screen = NewIncidentScreen {
+        href: format!("{}/incidents/new", scene.base),
+        form: view,
+        preview: IncidentPreview { title: title.to_owned(), class: impact_class(impact), meta, updates },
+        choices,
+        zones: data::zones(scene.page.timezone, form.text("timezone"), scene.now),
+        frame: scene.frame,
+    };
+    reply_with(&screen, status)
+}
+
+/// The typed message, or the text that the service writes where none is typed.
+fn message_or_default<'a>(form: &'a Form, scene: &PageScreen) -> &'a str {
+    let typed = form.text("message");
+    if !typed.trim().is_empty() {
+        return typed;
+    }
+    let status = IncidentStatus::OF_NEW.into_iter().find(|status| status.name() == form.text("status"));
+    Locale::of(scene.page.language).default_message(status.unwrap_or(IncidentStatus::Investigating))
+}

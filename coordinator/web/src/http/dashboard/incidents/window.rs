@@ -1,0 +1,104 @@
+//! Screen of one maintenance window, with the form of its next update.
+
+use ::http::StatusCode;
+use chrono_tz::Tz;
+use parallax_core::reminder::ReminderInterval;
+use parallax_service::Caller;
+use parallax_service::idempotency::IdempotentRequest;
+use parallax_service::incidents::IncidentDetail;
+
+use super::editor::notified;
+use super::{IncidentContext, data};
+use crate::http::HttpContext;
+use crate::http::api::incidents::body;
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use crate::http::dashboard::page_screen::reply_with;
+use crate::http::dashboard::see_other;
+use crate::http::error::HandlerResult;
+use crate::views::dashboard::Toast;
+use crate::views::dashboard::incidents::{IncidentState, UpdateLine};
+use crate::views::dashboard::window_times::{WindowTime, length, next_windows, sentence};
+use crate::views::dashboard::windows::WindowScreen;
+
+/// An update that isn't written yet.
+pub(super) fn blank_form() -> (Form, Option<FormRefusal>) {
+    (Form::default(), None)
+}
+
+/// Zone of a window: its series', or the page's.
+pub(super) fn zone(incident: &IncidentContext) -> Tz {
+    incident.detail.series.as_ref().map_or(incident.scene.page.timezone, |series| series.recurrence.zone)
+}
+
+/// Replies with the screen of a window.
+pub(super) async fn reply(
+    context: &HttpContext,
+    caller: &Caller,
+    incident: IncidentContext,
+    (form, refusal): (Form, Option<FormRefusal>),
+    status: StatusCode,
+) -> HandlerResult {
+    let choices = data::choices(context, caller, &incident.scene).await?;
+    let (scene, window) = (&incident.scene, &incident.detail.incident);
+    let mut view = form.view(scene.form_token());
+    let status = refusal.map_or(status, |refusal| refusal.apply(&mut view));
+    let (zone, start) = (zone(&incident), window.planned_start());
+    let end = window.ends_at.unwrap_or(start);
+    let series = incident.detail.series.as_ref();
+    let local_day = |at: parallax_core::time::Timestamp| at.to_utc().map(|at| at.with_timezone(&zone).date_naive());
+    let repeats = series.map(|series| sentence(series.recurrence.frequency, local_day(series.recurrence.first)));
+    let later =
+        |series: &parallax_core::incident::series::Series| next_windows(&series.recurrence, series.length, scene.now);
+    let is_editable = window.is_open() && scene.frame.may_edit();
+    let screen = WindowScreen {
+        title: window.title.clone(),
+        state: IncidentState::of(window, scene.now),
+        time: WindowTime::of(start, end, zone),
+        length: length(start, end),
+        repeats: repeats.unwrap_or_default(),
+        next: series.map(later).unwrap_or_default(),
+        is_repeating: series.is_some_and(|series| series.stopped_at.is_none()),
+        public: incident.public_url(context),
+        is_running: window.is_open() && window.started_at <= scene.now,
+        is_planned: window.is_open() && window.started_at > scene.now,
+        monitors: data::affected(&incident, &choices),
+        reminders: reminders(&window.remind),
+        updates: UpdateLine::list(window, scene.now),
+        form: is_editable.then_some(view),
+        choices,
+        postmortem: window.postmortem.as_deref().map(|text| parallax_markdown::render_article(text, &[])),
+        href: incident.href.clone(),
+        frame: scene.frame.clone(),
+    };
+    reply_with(&screen, status)
+}
+
+fn reminders(list: &[ReminderInterval]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Posts an update of a window.
+pub(super) async fn post(
+    context: &HttpContext,
+    caller: &Caller,
+    incident: IncidentContext,
+    submitted: SubmittedForm,
+) -> HandlerResult {
+    match save(context, caller, &incident, &submitted).await? {
+        Ok(path) => Ok(see_other(&path)),
+        Err(refusal) => reply(context, caller, incident, (submitted.form, Some(refusal)), StatusCode::OK).await,
+    }
+}
+
+async fn save(context: &HttpContext, caller: &Caller, incident: &IncidentContext, submitted: &SubmittedForm) -> Saved {
+    let post = body::read_update(FormBody::new(&submitted.form));
+    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
+    let count = notified(context, caller, page, &submitted.form).await;
+    let path = Toast::address(&incident.href, "posted", count);
+    let answer = |_: &IncidentDetail| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
+    match context.service.incidents.post_update(caller, page, id, &post, &once).await {
+        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
+        Err(error) => Ok(Err(FormRefusal::of(error)?)),
+    }
+}

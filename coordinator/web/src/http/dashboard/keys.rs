@@ -1,0 +1,142 @@
+//! API keys of the account: listed, created after the password was confirmed, and revoked.
+
+use std::sync::Arc;
+
+use ::http::{Method, StatusCode};
+use futures_util::FutureExt;
+use parallax_core::id::{KeyId, PageId};
+use parallax_core::key::{ApiKey, KeyAccess};
+use parallax_core::role::Permission;
+use parallax_core::validation::ValidationErrors;
+use parallax_service::ServiceError;
+use parallax_service::accounts::keys::NewKey;
+use parallax_service::idempotency::IdempotencyKey;
+
+use super::confirm::ask_to_confirm;
+use super::frame::frame;
+use super::set_up::fault;
+use super::{SignedIn, screen, see_other};
+use crate::http::HttpContext;
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::public::FormFields;
+use crate::http::route::{HttpRoute, signed_in_route};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::{self, KeysScreen, NewKeyScreen, Section, Toast};
+
+/// Address of the list.
+const KEYS: &str = "/app/account/keys";
+/// Address of the form for a new key.
+const NEW: &str = "/app/account/keys/new";
+
+/// Routes of API keys.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
+    const GET: Method = Method::GET;
+    const POST: Method = Method::POST;
+    vec![
+        (KEYS, vec![(GET, signed_in_route(|context, call| list(context, call).boxed()))]),
+        (
+            NEW,
+            vec![
+                (GET, signed_in_route(|context, call| show_form(context, call).boxed())),
+                (POST, signed_in_route(|context, call| create(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/account/keys/{key}/revoke",
+            vec![(POST, signed_in_route(|context, call| revoke(context, call).boxed()))],
+        ),
+    ]
+}
+
+/// `GET /app/account/keys`
+async fn list(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    Ok(screen(dashboard::render(&list_screen(&context, &mut call).await?)?))
+}
+
+/// `GET /app/account/keys/new`: the form, once the password is confirmed, so that nothing typed is lost.
+async fn show_form(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    call.caller.caller.require(Permission::ManageAccount)?;
+    if context.service.people.require_confirmed(&call.caller.session).is_err() {
+        return Ok(ask_to_confirm(NEW));
+    }
+    let form = NewKeyScreen {
+        frame: frame(&context, &mut call, None, Section::Account).await?,
+        name: String::new(),
+        name_fault: String::new(),
+        access: KeyAccess::Read.name().to_owned(),
+        page: String::new(),
+        page_fault: String::new(),
+        idempotency_key: hex::encode(rand::random::<[u8; 16]>()),
+    };
+    Ok(screen(dashboard::render(&form)?))
+}
+
+/// `POST /app/account/keys/new`: shows the key, which is stored as a hash alone.
+async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let fields = FormFields::read(&mut call).await?;
+    call.caller.caller.require(Permission::ManageAccount)?;
+    if context.service.people.require_confirmed(&call.caller.session).is_err() {
+        return Ok(ask_to_confirm(NEW));
+    }
+    match create_key(&context, &mut call, &fields).await {
+        Ok(Some((key, text))) => {
+            let list = list_screen(&context, &mut call).await?;
+            let list = list.with_created(&key, text.reveal(), context.service.base_url());
+            Ok(screen(dashboard::render(&list)?).with_status(StatusCode::CREATED))
+        }
+        // Sent twice: the first answer has shown the key.
+        Ok(None) => Ok(see_other(KEYS)),
+        Err(ServiceError::Invalid(faults)) => {
+            let again = NewKeyScreen {
+                frame: frame(&context, &mut call, None, Section::Account).await?,
+                name: fields.raw("name").to_owned(),
+                name_fault: fault(&faults, "name"),
+                access: fields.raw("access").to_owned(),
+                page: fields.raw("page").to_owned(),
+                page_fault: fault(&faults, "page"),
+                idempotency_key: fields.raw("idempotency_key").to_owned(),
+            };
+            Ok(screen(dashboard::render(&again)?).with_status(StatusCode::UNPROCESSABLE_ENTITY))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /app/account/keys/{key}/revoke`
+async fn revoke(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let key: KeyId = call.id("key")?;
+    context.service.keys.revoke_as_member(&call.caller.caller, key).await?;
+    Ok(see_other(&Toast::address(KEYS, "key-revoked", 1)))
+}
+
+async fn create_key(
+    context: &HttpContext,
+    call: &mut RoutedRequest<SignedIn>,
+    fields: &FormFields,
+) -> Result<Option<(ApiKey, parallax_service::secret_text::ApiKeyText)>, ServiceError> {
+    let caller = &call.caller.caller;
+    let access = KeyAccess::ALL.into_iter().find(|access| access.name() == fields.raw("access"));
+    let page = match fields.one("page") {
+        None => Ok(None),
+        Some(id) => own_page(context, call, &id).map(Some),
+    };
+    let (access, page) = (access.unwrap_or(KeyAccess::Read), page?);
+    let new = NewKey { account: caller.account, name: fields.raw("name").to_owned(), access, page };
+    let once = fields.one("idempotency_key").map(|key| {
+        let request = ["name", "access", "page"].map(|name| fields.raw(name).as_bytes());
+        IdempotencyKey::new(caller.limit_id(), &key, &[&[call.path.as_bytes()], &request[..]].concat())
+    });
+    context.service.keys.create_as_member(caller, new, once).await
+}
+
+/// Returns the page of that id if the caller reaches it.
+fn own_page(context: &HttpContext, call: &RoutedRequest<SignedIn>, id: &str) -> Result<PageId, ServiceError> {
+    let page = id.parse().ok().and_then(|id| context.service.pages.get(&call.caller.caller, id).ok());
+    page.map(|page| page.id).ok_or_else(|| ValidationErrors::single("page", "must be a page of this account").into())
+}
+
+async fn list_screen(context: &HttpContext, call: &mut RoutedRequest<SignedIn>) -> Result<KeysScreen, ApiError> {
+    let keys = context.service.keys.list_as_member(&call.caller.caller).await?;
+    let frame = frame(context, call, None, Section::Account).await?;
+    Ok(KeysScreen::new(frame, &keys, context.service.now()))
+}

@@ -1,0 +1,103 @@
+//! Screens of the dashboard, for persons who are signed in: a sub-module for each family of screens.
+//!
+//! `signed_in.rs` runs their handlers: it finds the session, checks that a form comes from the dashboard itself, and
+//! sends every error as a page. The dashboard is served on the host of the base URL alone: on a page's own host, and
+//! below `/p/`, these addresses are the page's.
+
+mod confirm;
+mod error_page;
+mod forms;
+mod frame;
+mod incidents;
+mod keys;
+mod live;
+mod monitor_list;
+mod monitors;
+mod overview;
+mod page_screen;
+mod search;
+mod security;
+mod session_cookie;
+mod set_up;
+mod sign_in;
+mod signed_in;
+pub(super) use error_page::error_page;
+pub(super) use signed_in::{SignedIn, respond};
+
+use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY};
+use ::http::{Method, StatusCode};
+
+use super::error::HandlerResult;
+use super::response::HttpResponse;
+use super::route::HttpRoute;
+
+/// Path of the dashboard, and the prefix of its screens.
+const ROOT: &str = "/app";
+
+/// Content security policy of the dashboard: its own scripts, styles, images and forms, in no frame.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action \
+     'self'; base-uri 'none'; frame-src 'self'; frame-ancestors 'none'",
+);
+
+/// Content security policy of a preview, which the dashboard shows in a frame: no scripts, no forms.
+const PREVIEW_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors \
+     'self'; sandbox",
+);
+
+/// Returns every route of the dashboard.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
+    let families = [
+        overview::rows(),
+        monitor_list::rows(),
+        monitors::rows(),
+        live::rows(),
+        search::rows(),
+        set_up::rows(),
+        sign_in::rows(),
+        confirm::rows(),
+        incidents::rows(),
+        keys::rows(),
+        security::rows(),
+    ];
+    families.into_iter().flatten().collect()
+}
+
+/// Returns true for addresses of the dashboard.
+pub(super) fn is_dashboard_path(path: &str) -> bool {
+    path.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Answers a person who is not signed in: every error is a page, and every reply has the dashboard's headers.
+async fn as_page(answer: impl Future<Output = HandlerResult>) -> HandlerResult {
+    Ok(answer.await.map_or_else(error_page, with_security_headers))
+}
+
+/// Replies with a screen.
+fn screen(html: String) -> HttpResponse {
+    with_security_headers(HttpResponse::html(html))
+}
+
+/// Replies with a page that the dashboard shows in a frame.
+#[allow(dead_code, reason = "for the screens with a preview")]
+fn preview(html: String) -> HttpResponse {
+    with_security_headers(HttpResponse::html(html)).with(CONTENT_SECURITY_POLICY, PREVIEW_POLICY)
+}
+
+/// Redirects to a path of the dashboard after a form, so that reloading the result does not send it again.
+fn see_other(path: &str) -> HttpResponse {
+    HttpResponse::empty(StatusCode::SEE_OTHER).with_location(path)
+}
+
+/// Sets the headers that every reply of the dashboard has. The stricter policy of a preview stays.
+fn with_security_headers(reply: HttpResponse) -> HttpResponse {
+    let is_preview = reply.header(&CONTENT_SECURITY_POLICY) == Some(&PREVIEW_POLICY);
+    let reply = if is_preview { reply } else { reply.with(CONTENT_SECURITY_POLICY, POLICY) };
+    reply
+        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+        .with(HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"))
+        .with(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"))
+        .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
+}

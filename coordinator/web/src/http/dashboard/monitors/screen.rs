@@ -1,0 +1,83 @@
+//! Things that the screens of monitors share: frame, heading, query parameters.
+
+pub(super) use super::super::frame::query_param as param;
+pub(super) use crate::views::dashboard::clock;
+use ::http::StatusCode;
+use parallax_core::id::{MonitorId, PageId};
+use parallax_core::machine::MachineView;
+use parallax_core::monitor::Monitor;
+
+use super::super::forms::Form;
+use super::super::frame::frame_of;
+use super::super::{SignedIn, screen};
+use crate::http::HttpContext;
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::response::HttpResponse;
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::monitor::heading::{MonitorHeading, MonitorTab};
+use crate::views::dashboard::monitor::settings_words::CheckPlan;
+use crate::views::dashboard::{self, Frame, Section};
+
+/// A request for a screen of monitors, without its body: what is shared between tasks.
+pub(super) struct MonitorCall {
+    /// The person.
+    pub(super) caller: SignedIn,
+    /// The page named in the path.
+    pub(super) page: PageId,
+    /// The monitor named in the path, if one is.
+    pub(super) monitor: Option<MonitorId>,
+    /// The query.
+    pub(super) query: String,
+}
+
+impl MonitorCall {
+    /// Takes a request whose body has been read, or has none.
+    ///
+    /// # Errors
+    /// Not found, for an invalid id.
+    pub(super) fn new(call: RoutedRequest<SignedIn>) -> Result<Self, ApiError> {
+        let page = call.page_id()?;
+        let monitor = if call.path_param("monitor").is_ok() { Some(call.monitor_id()?) } else { None };
+        Ok(Self { page, monitor, query: call.query, caller: call.caller })
+    }
+
+    /// The monitor named in the path.
+    ///
+    /// # Errors
+    /// Not found, if the path names none.
+    pub(super) fn monitor_id(&self) -> Result<MonitorId, ApiError> {
+        self.monitor.ok_or(ApiError::Service(parallax_service::ServiceError::NotFound))
+    }
+}
+
+/// Builds the frame of a screen about a page.
+pub(super) async fn frame(
+    context: &HttpContext,
+    signed_in: &SignedIn,
+    page: PageId,
+    query: &str,
+) -> Result<Frame, ApiError> {
+    frame_of(context, signed_in, query, (Some(page), Section::Monitors)).await
+}
+
+/// Heading of a monitor's screen, with fresh idempotency keys for its buttons.
+pub(super) fn heading(
+    monitor: (&Monitor, &MachineView),
+    plan: CheckPlan,
+    tab: MonitorTab,
+    signed_in: &SignedIn,
+) -> MonitorHeading {
+    let token = &signed_in.form_token;
+    MonitorHeading::new(monitor, plan, tab, (token, Form::default().view(token).once))
+}
+
+/// Replies with a screen.
+pub(super) fn reply(view: &impl askama::Template) -> HandlerResult {
+    reply_with(view, StatusCode::OK)
+}
+
+/// Replies with a screen and a status.
+pub(super) fn reply_with(view: &impl askama::Template, status: StatusCode) -> HandlerResult {
+    let html = dashboard::render(view).map_err(|error| parallax_service::ServiceError::Internal(error.to_string()))?;
+    Ok(HttpResponse::with_status(screen(html), status))
+}

@@ -1,0 +1,122 @@
+//! Summary of a monitor, and its check on request.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::check::CheckKind;
+use parallax_core::event::RoundReport;
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::Reading;
+use parallax_core::page_view::{self, TimeRange};
+use parallax_core::plan::Plan;
+use parallax_service::monitors::CheckNowReport;
+use parallax_service::monitors::history::CheckNowResult;
+use parallax_service::public_pages::explanation::labels;
+
+use super::super::SignedIn;
+use super::super::forms::SubmittedForm;
+use super::heartbeat;
+use super::screen::{self, MonitorCall};
+use crate::http::HttpContext;
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::form::FieldFault;
+use crate::views::dashboard::monitor::heading::MonitorTab;
+use crate::views::dashboard::monitor::settings_words::CheckPlan;
+use crate::views::dashboard::monitor::summary::{CheckNowView, MonitorSummary, SummaryInput};
+use crate::views::dashboard::monitor::waterfall::RegionResult;
+
+/// Newest rounds on the summary.
+const NEWEST_ROUNDS: usize = 8;
+
+/// `GET /app/pages/{page}/monitors/{monitor}`
+pub(super) async fn summary(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let call = MonitorCall::new(call)?;
+    show(&context, &call, None, StatusCode::OK).await
+}
+
+/// `POST /app/pages/{page}/monitors/{monitor}/check`
+///
+/// It changes nothing that a reload would repeat but the check itself, which has a limit of its own, so it answers with
+/// the screen.
+pub(super) async fn check_now(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    SubmittedForm::read(&mut call).await?;
+    let call = MonitorCall::new(call)?;
+    let (page, id) = (call.page, call.monitor_id()?);
+    let signed_in = &call.caller;
+    let monitor = context.service.monitors.get(&signed_in.caller, page, id).await?.monitor;
+    let plan = context.service.accounts.usage(&signed_in.caller).await?.plan;
+    let report = context.service.monitors.check_now(&signed_in.caller, page, id).await;
+    let at = screen::clock(context.service.now());
+    let (view, status) = match report {
+        Ok(report) => {
+            let labels = labels(&report.agents, signed_in.is_operator);
+            (CheckNowView::new(at, &results(&report, &monitor, plan), &labels), StatusCode::OK)
+        }
+        Err(error @ parallax_service::ServiceError::CheckNowTooSoon { .. }) => {
+            let problem = FieldFault::sentence(&error.to_string());
+            (CheckNowView::refused(at, problem), StatusCode::TOO_MANY_REQUESTS)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    show(&context, &call, Some(view), status).await
+}
+
+/// Results by region, with the thresholds of the monitor.
+pub(super) fn results<'a>(report: &'a CheckNowReport, monitor: &Monitor, plan: Plan) -> Vec<RegionResult<'a>> {
+    let result = |it: &'a CheckNowResult| RegionResult {
+        region: it.region,
+        seen: it.observation.as_ref().map(|seen| (seen.vantage, &seen.outcome)),
+        missing: match (it.vantage, &it.observation) {
+            (None, _) if it.unsupported => Some("no agent in this region can run checks of this type"),
+            (None, _) => Some("no agent in this region is in service"),
+            (Some(_), None) => Some("the agent did not answer in time"),
+            (Some(_), Some(_)) => None,
+        },
+        threshold_ms: monitor.slow_threshold(it.region, plan).filter(|_| monitor.check.kind().has_latency()),
+    };
+    report.outcomes.iter().map(result).collect()
+}
+
+async fn show(
+    context: &HttpContext,
+    call: &MonitorCall,
+    check: Option<CheckNowView>,
+    status: StatusCode,
+) -> Result<crate::http::response::HttpResponse, ApiError> {
+    let (page, id) = (call.page, call.monitor_id()?);
+    let (service, signed_in) = (&context.service, &call.caller);
+    let range = screen::param(&call.query, "range").and_then(|name| TimeRange::from_name(&name));
+    let range = range.unwrap_or(TimeRange::Day);
+    let detail = service.public_pages.managed_monitor_detail(&signed_in.caller, page, id, Some(range)).await?;
+    let explained = service.public_pages.explain(&detail, signed_in.is_operator).await?;
+    let view = &detail.monitor;
+    let checked = CheckPlan { interval_ms: explained.interval_ms, regions: explained.checked };
+    let frame = screen::frame(context, signed_in, page, &call.query).await?;
+    let heading = screen::heading((&view.monitor, &view.state), checked, MonitorTab::Summary, signed_in);
+    let is_heartbeat = view.monitor.check.kind() == CheckKind::Heartbeat;
+    let rounds: Vec<(Reading, Option<RoundReport>)> = if is_heartbeat {
+        Vec::new()
+    } else {
+        let slice = service.history.checks(&signed_in.caller, (page, id), None, NEWEST_ROUNDS).await?;
+        slice.items.into_iter().map(|it| (it.reading, it.report)).collect()
+    };
+    let input = SummaryInput {
+        page: &detail.page,
+        plan: service.accounts.usage(&signed_in.caller).await?.plan,
+        view,
+        checked,
+        now: detail.now,
+        is_stale: page_view::is_stale(detail.regions, std::iter::once(view.monitor_and_state()), detail.now),
+        range,
+        outages: &detail.outages,
+        deploys: &detail.deploys,
+        explanation: &explained.explanation,
+        labels: &explained.agents,
+        rounds: &rounds,
+    };
+    if is_heartbeat {
+        return heartbeat::reply(context, call, (frame, heading), input).await;
+    }
+    screen::reply_with(&MonitorSummary::new(frame, heading, input, check), status)
+}

@@ -1,0 +1,89 @@
+//! Sign-in and security of a person: their password and sessions.
+
+use std::sync::Arc;
+
+use ::http::{Method, StatusCode};
+use futures_util::FutureExt;
+use parallax_service::ServiceError;
+use parallax_service::people::CurrentSession;
+
+use super::confirm::ask_to_confirm;
+use super::frame::frame;
+use super::session_cookie::{browser_info, with_session};
+use super::set_up::fault;
+use super::{SignedIn, screen, see_other};
+use crate::http::HttpContext;
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::public::FormFields;
+use crate::http::route::{HttpRoute, signed_in_route};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::{self, Section, SecurityScreen, Toast};
+
+/// Address of the screen.
+const SECURITY: &str = "/app/account/security";
+
+/// Routes of sign-in and security.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
+    const POST: Method = Method::POST;
+    vec![
+        (SECURITY, vec![(Method::GET, signed_in_route(|context, call| show(context, call).boxed()))]),
+        (
+            "/app/account/security/password",
+            vec![(POST, signed_in_route(|context, call| change_password(context, call).boxed()))],
+        ),
+        (
+            "/app/account/security/sessions/end-others",
+            vec![(POST, signed_in_route(|context, call| end_others(context, call).boxed()))],
+        ),
+        (
+            "/app/account/security/sessions/{session}/end",
+            vec![(POST, signed_in_route(|context, call| end_session(context, call).boxed()))],
+        ),
+    ]
+}
+
+/// `GET /app/account/security`
+async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    Ok(screen(dashboard::render(&security_screen(&context, &mut call).await?)?))
+}
+
+/// `POST /app/account/security/password`: ends every other session and gives the browser a new one.
+async fn change_password(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let fields = FormFields::read(&mut call).await?;
+    let passwords = (fields.raw("current"), fields.raw("password"));
+    let browser = browser_info(&context, &call);
+    match context.service.people.change_password(&call.caller.session, passwords, &browser).await {
+        Ok(new) => Ok(with_session(&context, see_other(&Toast::address(SECURITY, "saved", 1)), &new)),
+        Err(ServiceError::Invalid(faults)) => {
+            let again = security_screen(&context, &mut call).await?;
+            let again = again.with_faults(fault(&faults, "current"), fault(&faults, "password"));
+            Ok(screen(dashboard::render(&again)?).with_status(StatusCode::UNPROCESSABLE_ENTITY))
+        }
+        Err(ServiceError::ConfirmationRequired) => Ok(ask_to_confirm(SECURITY)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /app/account/security/sessions/{session}/end`
+async fn end_session(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    context.service.people.end_session(&call.caller.caller, call.path_param("session")?).await?;
+    Ok(see_other(&Toast::address(SECURITY, "session-ended", 1)))
+}
+
+/// `POST /app/account/security/sessions/end-others`
+async fn end_others(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let current = call.caller.session.session.id;
+    let ended = context.service.people.end_other_sessions(&call.caller.caller, current).await?;
+    Ok(see_other(&Toast::address(SECURITY, "session-ended", ended)))
+}
+
+async fn security_screen(
+    context: &HttpContext,
+    call: &mut RoutedRequest<SignedIn>,
+) -> Result<SecurityScreen, ApiError> {
+    let sessions = context.service.people.sessions(&call.caller.caller).await?;
+    let frame = frame(context, call, None, Section::Account).await?;
+    let CurrentSession { session, person, .. } = &call.caller.session;
+    let has_password = person.password_hash.is_some();
+    Ok(SecurityScreen::new(frame, has_password, (&sessions, session), context.service.now()))
+}

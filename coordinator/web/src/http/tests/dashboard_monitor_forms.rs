@@ -1,0 +1,196 @@
+//! Forms of a monitor over HTTP: faults, tests, conflicts, secrets, and the limits of the plan.
+
+use parallax_core::check::Check;
+use parallax_core::id::MonitorId;
+use parallax_core::plan::Plan;
+use parallax_core::role::Role;
+use serde_json::json;
+
+use super::dashboard_monitors::location;
+use super::*;
+
+/// Value of a field of a drawn form.
+fn field<'a>(screen: &'a str, name: &str) -> &'a str {
+    let (_, rest) = screen.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_default();
+    rest.split('"').next().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_monitor_is_made_once_however_often_the_form_is_sent() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let form = client.open(&browser, &client.app_path("/new")).await;
+    assert_eq!(form.status, 200, "{}", form.text);
+    assert!(form.text.contains("0 of 100 monitors. First check within 5 s."), "{}", form.text);
+    let once = field(&form.text, "idempotency_key").to_owned();
+    let fields = [
+        ("idempotency_key", once.as_str()),
+        ("type", "http"),
+        ("url", "shop.example/health"),
+        ("name", ""),
+        ("groupName", "Shop"),
+        ("slowThresholdMs", "250"),
+        ("latencyLocations", ""),
+        ("latencyLocations", "oceania"),
+        ("slowThresholds[oceania]", "400"),
+        ("headers.key", "X-Key"),
+        ("headers.value", "secret"),
+    ];
+    let made = client.submit(&browser, &client.app_path("/new"), &fields).await;
+    assert_eq!(made.status, 303, "{}", made.text);
+    let again = client.submit(&browser, &client.app_path("/new"), &fields).await;
+    assert_eq!((again.status, location(&again)), (303, location(&made)));
+    let all = client.get(&client.shop_path("/monitors")).await;
+    assert_eq!(all.body["monitors"].as_array().unwrap().len(), 1, "{all:?}");
+    let monitor = &all.body["monitors"][0];
+    assert_eq!((&monitor["name"], &monitor["url"]), (&json!("shop.example"), &json!("https://shop.example/health")));
+    assert_eq!((&monitor["slowThresholdMs"], &monitor["slowThresholds"]), (&json!(250), &json!({ "oceania": 400 })));
+    assert_eq!((&monitor["latencyLocations"], &monitor["group"]), (&json!(["oceania"]), &json!("Shop")));
+    let screen = client.open(&browser, location(&made)).await;
+    assert_eq!(screen.status, 200);
+    for words in ["Monitor created", "Not checked yet.", "1 header", "No outage yet"] {
+        assert!(screen.text.contains(words), "{words}: {}", screen.text);
+    }
+    assert!(!screen.text.contains("secret"), "{}", screen.text);
+}
+
+#[tokio::test]
+async fn a_refused_form_keeps_what_was_typed() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Owner).await;
+    let path = client.app_path("/new");
+    let long = "x".repeat(81);
+    let fields = [("type", "tcp"), ("host", "db.example"), ("port", "many"), ("name", long.as_str())];
+    let refused = client.submit(&browser, &path, &fields).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    for words in ["value=\"db.example\"", "value=\"many\"", &long, "Must be a whole number.", "2 fields need a change"]
+    {
+        assert!(refused.text.contains(words), "{words}: {}", refused.text);
+    }
+    let missing = client.submit(&browser, &path, &[("type", "heartbeat"), ("period", ""), ("name", "Job")]).await;
+    assert!(missing.status == 400 && missing.text.contains("Is required."), "{}", missing.text);
+    // Another type keeps what both have.
+    let fields = [("type", "http"), ("type", "dns"), ("name", "Records"), ("url", "https://a.example")];
+    let redrawn = client.submit(&browser, &client.app_path("/new/type"), &fields).await;
+    assert_eq!(redrawn.status, 200);
+    assert!(
+        redrawn.text.contains("value=\"Records\"") && redrawn.text.contains("name=\"dnsType\""),
+        "{}",
+        redrawn.text
+    );
+    assert_eq!(client.get(&client.shop_path("/monitors")).await.body["monitors"], json!([]), "nothing was saved");
+}
+
+#[tokio::test]
+async fn a_test_shows_each_region_and_saves_nothing() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let fields = [("type", "http"), ("url", "https://shop.example"), ("name", "Shop")];
+    let tested = client.submit(&browser, &client.app_path("/new/test"), &fields).await;
+    assert_eq!(tested.status, 200, "{}", tested.text);
+    for words in [
+        "1 of 2 regions would be up",
+        "40 ms",
+        "No agent in this region is in service.",
+        "Nothing is saved and no one is notified.",
+        "value=\"https://shop.example\"",
+        "Use 100 ms",
+    ] {
+        assert!(tested.text.contains(words), "{words}: {}", tested.text);
+    }
+    let used = [fields.as_slice(), &[("useThreshold", "100")]].concat();
+    let used = client.submit(&browser, &client.app_path("/new/type"), &used).await;
+    assert_eq!(field(&used.text, "type"), "http");
+    assert!(used.text.contains("value=\"100\""), "{}", used.text);
+    let bad = client.submit(&browser, &client.app_path("/new/test"), &[("type", "tcp"), ("host", "-")]).await;
+    assert!(bad.status == 400 && bad.text.contains("Is required."), "{}", bad.text);
+    assert_eq!(client.get(&client.shop_path("/monitors")).await.body["monitors"], json!([]));
+}
+
+#[tokio::test]
+async fn a_change_that_crosses_another_shows_both_values() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let id = client.monitor("Payments").await;
+    let path = client.app_path(&format!("/{id}/edit"));
+    let form = client.open(&browser, &path).await;
+    assert_eq!(form.status, 200);
+    let loaded = field(&form.text, "loaded").to_owned();
+    assert!(!loaded.is_empty(), "{}", form.text);
+    let other = json!({ "slowThresholdMs": 400 });
+    let changed = client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/monitors/{id}")), other).await;
+    assert_eq!(changed.status, 200);
+    let fields = |loaded: &str, name: &str, threshold: &str| {
+        [("loaded", loaded), ("url", "https://shop.example/health"), ("name", name), ("slowThresholdMs", threshold)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    };
+    let send = async |fields: [(String, String); 4]| {
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        client.submit(&browser, &path, &fields).await
+    };
+    // A field that only one of them changed is no conflict.
+    let renamed = send(fields(&loaded, "Payments API", "250")).await;
+    assert_eq!(renamed.status, 303, "{}", renamed.text);
+    let stored = client.stored(&id).await;
+    assert_eq!((&stored["name"], &stored["slowThresholdMs"]), (&json!("Payments API"), &json!(400)));
+    let crossed = send(fields(&loaded, "Payments API", "300")).await;
+    assert_eq!(crossed.status, 409, "{}", crossed.text);
+    assert!(crossed.text.contains("Someone else set this to 400 meanwhile."), "{}", crossed.text);
+    assert!(crossed.text.contains("value=\"300\""), "{}", crossed.text);
+    assert_eq!(client.stored(&id).await["slowThresholdMs"], 400, "nothing was saved");
+    let kept = send(fields(field(&crossed.text, "loaded"), "Payments API", "300")).await;
+    assert_eq!(kept.status, 303, "{}", kept.text);
+    assert_eq!(client.stored(&id).await["slowThresholdMs"], 300);
+}
+
+#[tokio::test]
+async fn an_edit_leaves_secrets_alone_unless_it_replaces_them() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Owner).await;
+    let body = json!({ "url": "https://shop.example/", "headers": { "X-Key": "hidden-value" } });
+    let id = client.create_monitor(body).await["id"].as_str().unwrap().to_owned();
+    let path = client.app_path(&format!("/{id}/edit"));
+    let form = client.open(&browser, &path).await;
+    assert!(form.text.contains("1 header stored, never shown") && !form.text.contains("hidden-value"), "{}", form.text);
+    let loaded = field(&form.text, "loaded").to_owned();
+    let headers = async || {
+        let id: MonitorId = id.parse().unwrap();
+        let caller = client.world.caller(KeyAccess::Read).await;
+        match client.world.service.monitors.get(&caller, client.world.shop.id, id).await.unwrap().monitor.check {
+            Check::Http(check) => check.headers,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (choice, expected) in [("keep", 1), ("remove", 0)] {
+        let fields = [
+            ("loaded", loaded.as_str()),
+            ("url", "https://shop.example/"),
+            ("name", "shop.example"),
+            ("secrets", choice),
+            ("headers.key", ""),
+            ("headers.value", ""),
+            ("body", ""),
+        ];
+        let saved = client.submit(&browser, &path, &fields).await;
+        assert_eq!(saved.status, 303, "{}", saved.text);
+        assert_eq!(headers().await.len(), expected, "{choice}");
+    }
+}
+
+#[tokio::test]
+async fn the_limits_of_the_plan_are_said_before_and_at_the_form() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Owner).await;
+    client.world.service.accounts.set_plan(client.world.owner.id, Plan::Free).await.unwrap();
+    let vendor = client.open(&browser, &client.app_path("/new?type=component")).await;
+    assert!(vendor.text.contains("Component monitors need the pro plan"), "{}", vendor.text);
+    client.monitor("One").await;
+    client.monitor("Two").await;
+    let full = client.open(&browser, &client.app_path("/new")).await;
+    assert!(full.text.contains("The free plan has 2 monitors, and all are used."), "{}", full.text);
+    let fields = [("type", "http"), ("url", "https://three.example"), ("name", "Three")];
+    let refused = client.submit(&browser, &client.app_path("/new"), &fields).await;
+    assert_eq!(refused.status, 422, "{}", refused.text);
+    assert!(refused.text.contains("value=\"Three\""), "{}", refused.text);
+    assert!(refused.text.contains("The free plan allows 2 monitors"), "{}", refused.text);
+}

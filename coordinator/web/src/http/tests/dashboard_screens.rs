@@ -1,0 +1,132 @@
+//! The dashboard's first screens over HTTP: overview, list of monitors, many at once, search and live updates.
+
+use parallax_core::role::Role;
+
+use super::{SignedInBrowser, TestClient, TestResponse};
+
+/// Monitors of the shop.
+const NAMES: [&str; 3] = ["Website", "Payments API", "Search"];
+
+/// A client whose shop has three monitors, with their ids.
+async fn client() -> (TestClient, Vec<String>) {
+    let client = TestClient::new().await;
+    let mut ids = Vec::new();
+    for name in NAMES {
+        let body = serde_json::json!({ "type": "http", "name": name, "url": "https://shop.example/" });
+        ids.push(client.create_monitor(body).await["id"].as_str().unwrap().to_owned());
+    }
+    (client, ids)
+}
+
+fn path(client: &TestClient, rest: &str) -> String {
+    format!("/app/pages/{}{rest}", client.world.shop.id)
+}
+
+fn location(response: &TestResponse) -> &str {
+    response.headers["location"].to_str().unwrap()
+}
+
+async fn bulk(client: &TestClient, browser: &SignedInBrowser, fields: &[(&str, &str)]) -> TestResponse {
+    client.submit(browser, &path(client, "/monitors/bulk"), fields).await
+}
+
+#[tokio::test]
+async fn every_role_sees_the_overview_and_the_list() {
+    let (client, ids) = client().await;
+    for role in Role::ALL {
+        let browser = client.sign_in(role).await;
+        for address in ["/app".to_owned(), path(&client, ""), path(&client, "/monitors")] {
+            let shown = client.open(&browser, &address).await;
+            assert_eq!(shown.status, 200, "{address}: {}", shown.text);
+            assert!(ids.iter().all(|id| shown.text.contains(id)), "{address} has every monitor: {}", shown.text);
+            assert_eq!(shown.text.contains("New monitor"), role != Role::Viewer, "{address}");
+        }
+        let found = client.open(&browser, "/app/search?q=pay").await;
+        assert!(found.text.contains("Payments API") && !found.text.contains(">Website<"), "{}", found.text);
+    }
+}
+
+#[tokio::test]
+async fn filters_are_part_of_the_address() {
+    let (client, _) = client().await;
+    let browser = client.sign_in(Role::Viewer).await;
+    let shown = client.open(&browser, &path(&client, "/monitors?q=pay&state=no-data&sort=name")).await;
+    assert!(shown.text.contains(">Payments API</a>") && !shown.text.contains(">Website</a>"), "{}", shown.text);
+    let evil = client.open(&browser, &path(&client, "/monitors?q=%22%3E%3Cscript%3Ealert(1)&group=%3Cb%3E")).await;
+    assert!(evil.status == 200 && !evil.text.contains("<script>alert"), "{}", evil.text);
+}
+
+#[tokio::test]
+async fn many_monitors_are_paused_moved_and_deleted() {
+    let (client, ids) = client().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let chosen = [("id", ids[0].as_str()), ("id", ids[1].as_str())];
+    let paused = bulk(&client, &browser, &[&chosen[..], &[("do", "pause")]].concat()).await;
+    assert_eq!((paused.status, location(&paused)), (303, &*path(&client, "/monitors?done=monitors-paused&count=2")));
+    let list = client.open(&browser, location(&paused)).await;
+    assert!(list.text.contains("2 monitors paused") && list.text.contains("Paused <b>2</b>"), "{}", list.text);
+    let resumed = bulk(&client, &browser, &[("resume", &ids[0])]).await;
+    assert!(location(&resumed).ends_with("done=monitors-resumed&count=1"));
+    let moved = bulk(&client, &browser, &[&chosen[..], &[("do", "group"), ("group", "Shop")]].concat()).await;
+    assert!(location(&moved).ends_with("done=monitors-grouped&count=2"));
+    assert!(client.open(&browser, &path(&client, "/monitors?group=Shop")).await.text.contains("All <b>2</b>"));
+
+    // A deletion asks first, and takes only the word that it asks for.
+    let delete = [&chosen[..], &[("do", "delete")]].concat();
+    let asked = bulk(&client, &browser, &delete).await;
+    assert!(asked.status == 200 && asked.text.contains("Delete 2 monitors?"), "{}", asked.text);
+    let wrong = bulk(&client, &browser, &[&delete[..], &[("confirm", "yes")]].concat()).await;
+    assert!(wrong.text.contains("Type delete 2 to delete them."), "{}", wrong.text);
+    let deleted = bulk(&client, &browser, &[&delete[..], &[("confirm", "delete 2")]].concat()).await;
+    assert!(location(&deleted).ends_with("done=monitors-deleted&count=2"));
+    let left = client.open(&browser, &path(&client, "/monitors")).await;
+    assert!(left.text.contains("All <b>1</b>") && left.text.contains(&ids[2]), "{}", left.text);
+}
+
+#[tokio::test]
+async fn what_one_monitor_refuses_does_not_stop_the_others() {
+    let (client, ids) = client().await;
+    let browser = client.sign_in(Role::Owner).await;
+    let long = "g".repeat(61);
+    let fields = [("id", ids[0].as_str()), ("do", "group"), ("group", long.as_str())];
+    let refused = bulk(&client, &browser, &fields).await;
+    assert!(refused.status == 200 && refused.text.contains("0 of 1 changed"), "{}", refused.text);
+    assert!(refused.text.contains("Must be at most 60 characters."), "{}", refused.text);
+    let nothing = bulk(&client, &browser, &[("do", "pause")]).await;
+    assert_eq!((nothing.status, location(&nothing)), (303, &*path(&client, "/monitors")));
+    for bad in [&[("do", "explode"), ("id", ids[0].as_str())][..], &[("do", "pause"), ("id", "mon_x")]] {
+        assert_eq!(bulk(&client, &browser, bad).await.status, 404, "{bad:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_viewer_and_a_stranger_change_nothing() {
+    let (client, ids) = client().await;
+    let viewer = client.sign_in(Role::Viewer).await;
+    let refused = bulk(&client, &viewer, &[("id", &ids[0]), ("do", "pause")]).await;
+    assert_eq!(refused.status, 403, "{}", refused.text);
+    let owner = client.sign_in(Role::Owner).await;
+    // Another account's page, and a page that does not exist, look the same.
+    let unknown = "/app/pages/pg_00000000000000000000000001/monitors";
+    let stranger = client.open(&owner, unknown).await;
+    assert_eq!(stranger.status, 404);
+    assert_eq!(client.submit(&owner, &format!("{unknown}/bulk"), &[("do", "pause")]).await.status, 404);
+    let signed_out = client.send("GET", &path(&client, "/monitors?state=down"), &[], "").await;
+    let address = path(&client, "/monitors?state=down");
+    let next: String = url::form_urlencoded::byte_serialize(address.as_bytes()).collect();
+    let back = format!("/sign-in?next={next}");
+    assert_eq!((signed_out.status, location(&signed_out)), (303, back.as_str()));
+    let list = client.open(&owner, &path(&client, "/monitors")).await;
+    assert!(list.text.contains("All <b>3</b>") && !list.text.contains("Paused"), "{}", list.text);
+}
+
+#[tokio::test]
+async fn a_live_screen_opens_a_stream_of_its_own_account() {
+    let (client, _) = client().await;
+    let browser = client.sign_in(Role::Viewer).await;
+    let stream = client.open(&browser, "/app/live").await;
+    assert_eq!(stream.headers["content-type"], "text/event-stream; charset=utf-8");
+    assert_eq!(stream.headers["cache-control"], "no-store");
+    assert!(stream.text.starts_with("retry: ") && stream.text.ends_with("event: beat\ndata: 1\n\n"), "{}", stream.text);
+    assert_eq!(client.send("GET", "/app/live", &[], "").await.status, 303, "strangers get none");
+}

@@ -1,0 +1,225 @@
+//! What needs attention, as rows with one sentence and one action each.
+
+use parallax_core::check::{Check, CheckKind};
+use parallax_core::condition::{self, Condition};
+use parallax_core::destination::{Destination, DisableReason};
+use parallax_core::incident::Incident;
+use parallax_core::page::Page;
+use parallax_core::time::{DAY, Timestamp};
+use parallax_i18n::page_messages::in_english;
+
+use super::state_label::{MonitorStatusInput, StateText, from};
+use super::words;
+use crate::views::format;
+
+/// Numbers that sentences write as words.
+const NUMBERS: [&str; 6] = ["One", "Two", "Three", "Four", "Five", "Six"];
+
+/// A row of what needs attention.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AttentionRow {
+    /// CSS class.
+    pub class: &'static str,
+    /// Icon.
+    pub icon: &'static str,
+    /// Address of the thing.
+    pub href: String,
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub state: String,
+    /// One sentence: why, or what follows.
+    pub sentence: String,
+    /// Address and text of the one action.
+    pub action: (String, &'static str),
+}
+
+impl AttentionRow {
+    /// Returns the row of a monitor, if it needs one. Links begin with `root`, the address of its page.
+    pub(crate) fn of_monitor(input: MonitorStatusInput<'_>, root: &str, is_operator: bool) -> Option<Self> {
+        let MonitorStatusInput { monitor, view, condition, now, .. } = input;
+        let state = StateText::of(input);
+        let href = format!("{root}/monitors/{}", monitor.id);
+        let see_why = (href.clone(), "See why");
+        let row = |icon, state: String, sentence, action| Self {
+            class: StateText::of(input).class,
+            icon,
+            name: monitor.name.clone(),
+            href: href.clone(),
+            state,
+            sentence,
+            action,
+        };
+        let is_heartbeat = monitor.check.kind() == CheckKind::Heartbeat;
+        if condition::is_never_pinged(monitor, view, now) {
+            let age = words::duration(now.since(monitor.created_at));
+            let sentence = format!("Created {age} ago. The job has never requested its ping address.");
+            return Some(row("heart", "No ping yet".to_owned(), sentence, (href.clone(), "Set up")));
+        }
+        match condition {
+            Condition::Down if is_heartbeat => Some(row("heart", state.sentence(), heartbeat_reason(input), see_why)),
+            Condition::Down => Some(row("down", state.sentence(), down_reason(input), see_why)),
+            Condition::Slow => Some(row("slow", state.sentence(), slow_reason(input), see_why)),
+            Condition::Unconfirmed if view.unconfirmed_from.is_empty() => {
+                let sentence = "Networks contradict each other. Counted as passed, nothing was sent.".to_owned();
+                Some(row("part", format!("{} for {}", state.text, state.why), sentence, see_why))
+            }
+            Condition::Unconfirmed => {
+                let action = if is_operator { ("/app/mesh".to_owned(), "Open mesh") } else { see_why };
+                let place = match monitor.pinned_region {
+                    Some(_) => format!("Checked {} only, where one network is connected", from(view.unconfirmed_from)),
+                    None => format!("Fails {}, where no second network could check", from(view.unconfirmed_from)),
+                };
+                Some(row("part", state.text.clone(), format!("{place}. Nothing was sent."), action))
+            }
+            Condition::Outdated => {
+                let was = match &view.last_check {
+                    Some(last) if last.ok => "It passed its last check.",
+                    Some(_) => "Its last check could not be judged.",
+                    None => "No agent can check it right now.",
+                };
+                Some(row("none", format!("{} {}", state.text, state.why), was.to_owned(), see_why))
+            }
+            Condition::NoData | Condition::Maintenance | Condition::Paused | Condition::Up => None,
+        }
+    }
+
+    /// Returns the row of a certificate or domain that ends soon.
+    pub(crate) fn of_end(input: MonitorStatusInput<'_>, root: &str) -> Option<Self> {
+        let MonitorStatusInput { monitor, view, now, .. } = input;
+        let at = condition::ends_soon(monitor, view, now)?;
+        let what = if monitor.check.kind() == CheckKind::Domain { "Domain" } else { "Certificate" };
+        let days = usize::try_from(at.since(now).max(0) / DAY).unwrap_or_default();
+        let href = format!("{root}/monitors/{}", monitor.id);
+        Some(Self {
+            class: "slow",
+            icon: "cert",
+            name: monitor.name.clone(),
+            state: format!("{what} ends in {}", words::count(days, "day", "days")),
+            sentence: format!("Valid until {}.", words::time(at, now - 2 * DAY).text),
+            action: (href.clone(), "Details"),
+            href,
+        })
+    }
+
+    /// Returns the row of a destination, if it gets no alerts.
+    pub(crate) fn of_destination(destination: &Destination, root: &str, now: Timestamp) -> Option<Self> {
+        let href = format!("{root}/destinations/{}", destination.id);
+        let row = |class, state: String, sentence: &str, action| Self {
+            class,
+            icon: "bell",
+            name: destination.name.clone(),
+            state,
+            sentence: sentence.to_owned(),
+            action,
+            href: href.clone(),
+        };
+        let log = (format!("{root}/alerts?destination={}", destination.id), "Open log");
+        let open = (href.clone(), "Open");
+        if let Some(at) = destination.confirmation_sent_at() {
+            let sentence = "Alerts start once its reader confirms.";
+            let state = format!("Waiting for confirmation since {}", words::time(at, now).text);
+            return Some(row("none", state, sentence, open));
+        }
+        if !condition::is_failing(destination) {
+            return None;
+        }
+        let Some((at, reason)) = destination.health.disabled else {
+            let since = destination.health.failing_since.map(|at| words::time(at, now).text).unwrap_or_default();
+            let sentence = "Alerts are tried again; after 5 days it is switched off.";
+            return Some(row("slow", format!("Deliveries fail since {since}"), sentence, log));
+        };
+        let sentence = match reason {
+            DisableReason::Gone => "Its receiver answered that it is gone (410).",
+            DisableReason::Failing => "Deliveries failed for 5 days.",
+            DisableReason::Rejected => "Its mail server refused the address three times.",
+            DisableReason::Plan => "The plan does not include its channel.",
+            DisableReason::Unconfirmed => "Its mailbox has not been confirmed.",
+        };
+        Some(row("down", format!("Switched off since {}", words::time(at, now).text), sentence, open))
+    }
+
+    /// Returns the row of a page whose domain is claimed and not verified.
+    pub(crate) fn of_domain(page: &Page, root: &str) -> Option<Self> {
+        let claim = page.domain_claim.as_ref()?;
+        let href = format!("{root}/settings/address");
+        Some(Self {
+            class: "slow",
+            icon: "globe",
+            name: claim.host.clone(),
+            state: "Domain not working yet".to_owned(),
+            sentence: claim.problem.as_ref().map_or_else(
+                || "Its TXT record has not been found yet.".to_owned(),
+                |problem| format!("{}.", format::capitalize(problem.trim_end_matches('.'))),
+            ),
+            action: (href.clone(), "Details"),
+            href,
+        })
+    }
+
+    /// Returns the row of an incident about which readers were told nothing for an hour.
+    pub(crate) fn of_incident(incident: &Incident, root: &str, now: Timestamp) -> Option<Self> {
+        let href = format!("{root}/incidents/{}", incident.id);
+        condition::needs_update(incident, now).then(|| Self {
+            class: "part",
+            icon: "flag",
+            name: incident.title.clone(),
+            state: format!("No update for {}", words::duration(now.since(incident.last_change()))),
+            sentence: "Visitors and subscribers wait for news.".to_owned(),
+            action: (href.clone(), "Post update"),
+            href,
+        })
+    }
+
+    /// Returns the row of a limit of the plan, if at least 80 % are used.
+    pub(crate) fn of_limit(plan: &str, used: usize, limit: usize) -> Option<Self> {
+        let is_full = used >= limit;
+        condition::is_nearly_full(used, limit).then(|| Self {
+            class: if is_full { "down" } else { "slow" },
+            icon: "pulse",
+            name: format!("{used} of {limit} monitors"),
+            state: if is_full { "Plan full" } else { "Plan nearly full" }.to_owned(),
+            sentence: format!(
+                "The {} plan monitors {limit}. Vendor components do not count.",
+                format::capitalize(plan)
+            ),
+            action: ("/app/account/plan".to_owned(), "Plan"),
+            href: "/app/account/plan".to_owned(),
+        })
+    }
+}
+
+fn down_reason(input: MonitorStatusInput<'_>) -> String {
+    let MonitorStatusInput { monitor, view, .. } = input;
+    let reason = view.down_reason.as_ref().map_or_else(|| "Checks fail".to_owned(), ToString::to_string);
+    let by = if monitor.check.kind().is_regional() { ", seen by two networks" } else { "" };
+    let others = match view.seen_up.len() {
+        0 => String::new(),
+        1 => " One region reaches it.".to_owned(),
+        more => format!(" {} regions reach it.", NUMBERS.get(more - 1).copied().unwrap_or("Other")),
+    };
+    format!("{}{by}.{others}", format::capitalize(reason.trim_end_matches('.')))
+}
+
+fn heartbeat_reason(input: MonitorStatusInput<'_>) -> String {
+    let MonitorStatusInput { monitor, view, now, .. } = input;
+    let Check::Heartbeat(check) = &monitor.check else { return String::new() };
+    let period = words::duration(i64::from(check.period_seconds) * 1000);
+    let last = view.last_ping_at.map(|at| format!(", last ping {}", words::time(at, now).text)).unwrap_or_default();
+    let run = view
+        .last_run_ms
+        .map(|millis| format!(" The run before took {}.", words::duration(i64::try_from(millis).unwrap_or(i64::MAX))));
+    format!("Expected every {period}{last}.{}", run.unwrap_or_default())
+}
+
+fn slow_reason(input: MonitorStatusInput<'_>) -> String {
+    let MonitorStatusInput { monitor, view, .. } = input;
+    let latency = view.last_check.as_ref().and_then(|last| last.facts.latency_ms);
+    let in_words = |millis| format::format_milliseconds(millis, in_english());
+    let slow_region = view.slow_from.and_then(|regions| regions.iter().next());
+    let own = slow_region.and_then(|region| monitor.slow_thresholds.as_ref()?.get(&region).copied());
+    let threshold = own.or(monitor.slow_threshold_ms).map(|limit| format!("threshold {}", in_words(limit)));
+    let newest = latency.map(|latency| format!("{} at the newest check", in_words(latency)));
+    let parts: Vec<String> = newest.into_iter().chain(threshold).collect();
+    if parts.is_empty() { "Response times are over the threshold.".to_owned() } else { parts.join(", ") + "." }
+}

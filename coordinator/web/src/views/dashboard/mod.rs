@@ -1,0 +1,50 @@
+//! Screens of the dashboard: their frame, and one view for each screen.
+//!
+//! The dashboard speaks English so far; its texts are in its templates and views.
+
+mod account;
+mod attention;
+mod browser_name;
+mod bulk;
+mod door;
+pub(crate) mod form;
+mod frame;
+mod icons;
+pub(crate) mod incidents;
+pub(crate) mod monitor;
+mod monitor_list;
+mod overview;
+#[cfg(test)]
+mod samples;
+mod search;
+mod state_label;
+#[cfg(test)]
+mod tests;
+mod toast;
+pub(crate) mod window_times;
+pub(crate) mod windows;
+mod words;
+
+pub(crate) use self::account::{KeysScreen, NewKeyScreen, SecurityScreen};
+pub(crate) use self::attention::AttentionRow;
+pub(crate) use self::bulk::BulkScreen;
+pub(crate) use self::door::{ConfirmForm, DoorMessage, LinkButton, SetUpForm, SignInForm};
+pub(crate) use self::frame::{Frame, PageEntry, Section, SignedInPerson};
+pub(crate) use self::monitor_list::{ListFilter, MonitorListScreen, RowInput};
+pub(crate) use self::overview::{
+    AlertFigures, ChangeRow, HeadlineText, MeshText, NextMaintenance, OverviewParts, OverviewScreen, PageRow, Tile,
+};
+pub(crate) use self::search::{SearchHit, SearchScreen};
+pub(crate) use self::state_label::{MonitorStatusInput, StateText};
+pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast};
+pub(crate) use self::words::{clock, count, duration, time};
+
+use super::RenderError;
+
+/// Renders a screen, with the icons that it uses.
+///
+/// # Errors
+/// If the template fails, which the compiled templates don't.
+pub(crate) fn render(screen: &impl askama::Template) -> Result<String, RenderError> {
+    Ok(icons::insert_sprite(screen.render()?))
+}

@@ -1,0 +1,83 @@
+//! Alerts of a monitor: the deliveries with their results.
+
+use chrono_tz::Tz;
+use parallax_core::delivery::{Delivery, DeliveryState};
+use parallax_core::time::Timestamp;
+use parallax_template::template_file;
+
+use super::evidence::clock_time;
+use super::heading::MonitorHeading;
+use crate::views::assets;
+use crate::views::dashboard::Frame;
+use crate::views::format::FormattedTime;
+
+/// Screen with the alerts of a monitor.
+#[template_file("dashboard/monitor_alerts.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct MonitorAlerts {
+    pub(crate) frame: Frame,
+    pub(crate) heading: MonitorHeading,
+    /// The alerts, newest first.
+    pub(crate) alerts: Vec<AlertRow>,
+    /// Address of older ones.
+    pub(crate) older: Option<String>,
+}
+
+/// An alert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AlertRow {
+    /// Address of its delivery.
+    pub href: String,
+    /// Time.
+    pub at: FormattedTime,
+    /// Event in words.
+    pub event: String,
+    /// Destination.
+    pub destination: String,
+    /// CSS class, icon and word of its state.
+    pub state: (&'static str, &'static str, &'static str),
+    /// Newest answer.
+    pub answer: String,
+}
+
+impl AlertRow {
+    /// Builds the row of a delivery to a destination of that name.
+    pub(crate) fn of(delivery: &Delivery, destination: String, (now, zone): (Timestamp, Tz), page_path: &str) -> Self {
+        let attempts = delivery.attempts.total();
+        let answer = delivery.attempt_log.last().map(|attempt| match (attempt.status, &attempt.error) {
+            (Some(status), None) => format!("answered {status} in {} ms", attempt.duration_ms),
+            (Some(status), Some(error)) => format!("{status}: {error}"),
+            (None, Some(error)) => error.clone(),
+            (None, None) => format!("accepted in {} ms", attempt.duration_ms),
+        });
+        let answer = answer.unwrap_or_else(|| "not attempted yet".to_owned());
+        Self {
+            href: format!("{page_path}/deliveries/{}", delivery.id),
+            at: clock_time(delivery.created_at, now, zone),
+            event: event_words(&delivery.event).to_owned(),
+            destination,
+            state: state_label(delivery.state),
+            answer: if attempts > 1 { format!("{answer}, attempt {attempts}") } else { answer },
+        }
+    }
+}
+
+fn event_words(event: &str) -> &str {
+    match event {
+        "went-down" => "Down",
+        "still-down" => "Still down",
+        "recovered" => "Up again",
+        "went-slow" => "Slow",
+        "back-to-normal" => "Back to normal",
+        other => other,
+    }
+}
+
+const fn state_label(state: DeliveryState) -> (&'static str, &'static str, &'static str) {
+    match state {
+        DeliveryState::Delivered(_) => ("up", "up", "delivered"),
+        DeliveryState::Waiting(_) => ("slow", "slow", "waiting"),
+        DeliveryState::Failed(_) => ("down", "down", "given up"),
+        DeliveryState::Dropped(_) => ("none", "none", "not sent"),
+    }
+}

@@ -1,0 +1,92 @@
+//! Heading of a monitor's screens: name, one line of settings, actions, and tabs.
+
+use parallax_core::check::CheckKind;
+use parallax_core::event::MonitorStatus;
+use parallax_core::machine::MachineView;
+use parallax_core::monitor::Monitor;
+
+use super::settings_words::{self, CheckPlan};
+
+/// Tab of a monitor's screens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MonitorTab {
+    /// Summary.
+    Summary,
+    /// Finished rounds.
+    Rounds,
+    /// Changes of state.
+    Outages,
+    /// Alerts sent.
+    Alerts,
+    /// Settings.
+    Settings,
+}
+
+/// Heading of a monitor's screens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MonitorHeading {
+    /// Path of the list of monitors.
+    pub list: String,
+    /// Path of the monitor.
+    pub path: String,
+    /// Name.
+    pub name: String,
+    /// Group.
+    pub group: Option<String>,
+    /// Settings in one line.
+    pub lead: String,
+    /// Tabs: address, text, true for the present one.
+    pub tabs: Vec<(String, &'static str, bool)>,
+    /// Address of a new maintenance window for it.
+    pub maintenance: String,
+    /// Address of the form for a copy.
+    pub clone: String,
+    /// True if it can be checked on request.
+    pub can_check: bool,
+    /// True while it is paused by its owner.
+    pub is_paused: bool,
+    /// True if pausing it asks first, because it is down.
+    pub asks_before_pause: bool,
+    /// Token of the session, for forms.
+    pub form_token: String,
+    /// Idempotency key of the forms.
+    pub once: String,
+}
+
+impl MonitorHeading {
+    /// Builds the heading; `once` is the idempotency key of its forms.
+    pub(crate) fn new(
+        (monitor, view): (&Monitor, &MachineView),
+        plan: CheckPlan,
+        tab: MonitorTab,
+        (form_token, once): (&str, String),
+    ) -> Self {
+        let page = format!("/app/pages/{}", monitor.page);
+        let list = format!("{page}/monitors");
+        let path = format!("{list}/{}", monitor.id);
+        let has_rounds = monitor.check.kind() != CheckKind::Heartbeat;
+        let all = [
+            (MonitorTab::Summary, "", "Summary"),
+            (MonitorTab::Rounds, "/checks", "Rounds"),
+            (MonitorTab::Outages, "/events", "Outages"),
+            (MonitorTab::Alerts, "/alerts", "Alerts sent"),
+            (MonitorTab::Settings, "/edit", "Settings"),
+        ];
+        let tabs = all.into_iter().filter(|(it, ..)| has_rounds || *it != MonitorTab::Rounds);
+        Self {
+            tabs: tabs.map(|(it, rest, text)| (format!("{path}{rest}"), text, it == tab)).collect(),
+            maintenance: format!("{page}/incidents/new?kind=maintenance&monitor={}", monitor.id),
+            clone: format!("{list}/new?from={}", monitor.id),
+            list,
+            name: monitor.name.clone(),
+            group: monitor.group.clone(),
+            lead: settings_words::lead(monitor, plan),
+            can_check: has_rounds && !monitor.paused,
+            is_paused: monitor.paused,
+            asks_before_pause: view.status == MonitorStatus::Down,
+            form_token: form_token.to_owned(),
+            once,
+            path,
+        }
+    }
+}

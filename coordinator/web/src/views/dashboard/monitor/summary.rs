@@ -1,0 +1,278 @@
+//! Summary of a monitor: headline, explanation, facts, response times, regions, newest rounds, settings.
+
+use parallax_core::check::CheckKind;
+use parallax_core::deploy::Deploy;
+use parallax_core::event::RoundReport;
+use parallax_core::explanation::{Explanation, ExplanationKind, capitalized};
+use parallax_core::observation::Reading;
+use parallax_core::outage::Outage;
+use parallax_core::page::Page;
+use parallax_core::page_view::{MonitorView, TimeRange};
+use parallax_core::plan::Plan;
+use parallax_core::time::Timestamp;
+use parallax_i18n::page_messages::{PageLocale, in_english};
+use parallax_template::template_file;
+
+use super::evidence::{ExplanationView, StepPaths};
+use super::heading::MonitorHeading;
+use super::outcome::VantageLabels;
+use super::response_chart::ResponseChart;
+use super::rounds::RoundRow;
+use super::settings_words::{self, CheckPlan};
+use super::waterfall::{self, RegionResult, WaterfallLine};
+use crate::views::dashboard::Frame;
+use crate::views::format::{self, FormattedTime};
+use crate::views::range_context::RangeContext;
+use crate::views::uptime_bars::RegionBars;
+use crate::views::{assets, chart, uptime_bars};
+
+/// Input of a monitor's summary.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SummaryInput<'a> {
+    /// The page.
+    pub page: &'a Page,
+    /// Plan of its account.
+    pub plan: Plan,
+    /// The monitor with its history.
+    pub view: &'a MonitorView,
+    /// Where and how often it is checked.
+    pub checked: CheckPlan,
+    /// Current time.
+    pub now: Timestamp,
+    /// True if no agent is checking any more.
+    pub is_stale: bool,
+    /// Range of chart and bars.
+    pub range: TimeRange,
+    /// Outages, newest first.
+    pub outages: &'a [Outage],
+    /// Deploys, newest first.
+    pub deploys: &'a [Deploy],
+    /// Explanation of its state.
+    pub explanation: &'a Explanation,
+    /// Names of agents.
+    pub labels: &'a VantageLabels,
+    /// Newest rounds with their reports, newest first.
+    pub rounds: &'a [(Reading, Option<RoundReport>)],
+}
+
+/// Result of a check on request, as the screen shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CheckNowView {
+    /// Time.
+    pub at: FormattedTime,
+    /// One line a region.
+    pub lines: Vec<WaterfallLine>,
+    /// Address that all of them checked; empty if they differ.
+    pub address: String,
+    /// Reason that there is no result, as a sentence; empty if there is one.
+    pub problem: String,
+}
+
+/// Headline of a state that isn't up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StateHeadline {
+    /// CSS class and icon.
+    pub class: &'static str,
+    /// Title.
+    pub title: String,
+    /// Sentence.
+    pub text: String,
+    /// Actions: address and text.
+    pub actions: Vec<(String, &'static str)>,
+}
+
+/// Summary screen.
+#[template_file("dashboard/monitor.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct MonitorSummary {
+    frame: Frame,
+    heading: MonitorHeading,
+    headline: Option<StateHeadline>,
+    /// Notice: CSS class, bold words, the rest.
+    notices: Vec<(&'static str, String, String)>,
+    explanation: ExplanationView,
+    facts: Vec<(String, String, String)>,
+    ranges: Vec<(String, &'static str, bool)>,
+    chart: Option<ResponseChart>,
+    lanes: Vec<RegionBars>,
+    rounds: Vec<RoundRow>,
+    check: Option<CheckNowView>,
+    settings: Vec<(&'static str, String)>,
+    has_rounds: bool,
+}
+
+impl MonitorSummary {
+    /// Builds the screen; `check` is the result of a check that was just requested.
+    pub(crate) fn new(
+        frame: Frame,
+        heading: MonitorHeading,
+        input: SummaryInput<'_>,
+        check: Option<CheckNowView>,
+    ) -> Self {
+        let SummaryInput { page, view, now, range, .. } = input;
+        let zone = page.timezone;
+        let locale = PageLocale { zone, messages: in_english() };
+        let context = RangeContext { range, now, is_stale: input.is_stale, locale };
+        let page_path = format!("/app/pages/{}", page.id);
+        let paths = StepPaths { monitor: &heading.path, page: &page_path };
+        let lines = chart::region_chart(view, &view.history.chart, input.deploys, locale);
+        let threshold = |reading: &Reading| view.monitor.slow_threshold(reading.region, input.plan);
+        let row = |(reading, report): &(Reading, Option<RoundReport>)| {
+            RoundRow::of(reading, report.as_ref(), threshold(reading), input.labels, (now, zone))
+        };
+        Self {
+            headline: headline(input.explanation, &page_path, frame.may_edit()),
+            notices: notices(&input),
+            explanation: ExplanationView::new(
+                input.explanation,
+                input.outages.first(),
+                input.labels,
+                (now, zone),
+                paths,
+            ),
+            facts: facts(&input),
+            ranges: TimeRange::ALL
+                .into_iter()
+                .map(|it| (format!("{}?range={}", heading.path, it.name()), short_range(it), it == range))
+                .collect(),
+            chart: lines.map(|lines| ResponseChart::new(lines, &view.history.chart, input.outages, now)),
+            lanes: uptime_bars::build_region_bars(view, context),
+            rounds: input.rounds.iter().map(row).collect(),
+            check,
+            settings: settings_words::settings(&view.monitor, input.checked),
+            has_rounds: view.monitor.check.kind() != CheckKind::Heartbeat,
+            frame,
+            heading,
+        }
+    }
+}
+
+impl CheckNowView {
+    /// Builds the result of a check on request.
+    pub(crate) fn new(at: FormattedTime, results: &[RegionResult<'_>], labels: &VantageLabels) -> Self {
+        let problem = if results.is_empty() { "No agent answered in time. Try again." } else { "" };
+        let (lines, address) = waterfall::with_shared_address(waterfall::waterfall(results, labels));
+        Self { at, lines, address, problem: problem.to_owned() }
+    }
+
+    /// Reports that there was no check, and why.
+    pub(crate) const fn refused(at: FormattedTime, problem: String) -> Self {
+        Self { at, lines: Vec::new(), address: String::new(), problem }
+    }
+}
+
+/// CSS class of a kind of explanation.
+pub(crate) const fn kind_class(kind: ExplanationKind) -> &'static str {
+    match kind {
+        ExplanationKind::Up => "up",
+        ExplanationKind::Down
+        | ExplanationKind::PingMissing
+        | ExplanationKind::JobFailed
+        | ExplanationKind::VendorDown => "down",
+        ExplanationKind::Slow | ExplanationKind::VendorDegraded => "slow",
+        ExplanationKind::Unconfirmed => "part",
+        ExplanationKind::Disputed | ExplanationKind::DisputedRound | ExplanationKind::Maintenance => "maint",
+        ExplanationKind::NoFreshResult
+        | ExplanationKind::Unjudged
+        | ExplanationKind::NotYetChecked
+        | ExplanationKind::NoPingYet
+        | ExplanationKind::Paused => "none",
+    }
+}
+
+/// Headline of a state that needs one.
+pub(crate) fn headline(explanation: &Explanation, page_path: &str, may_edit: bool) -> Option<StateHeadline> {
+    let kind = explanation.kind;
+    let actions =
+        if kind.is_outage() && may_edit { vec![(format!("{page_path}/incidents"), "Post update")] } else { Vec::new() };
+    kind.needs_headline().then(|| StateHeadline {
+        class: kind_class(kind),
+        title: explanation.title.clone(),
+        text: capitalized(&explanation.detail),
+        actions,
+    })
+}
+
+/// Notices about the state: CSS class, bold words, the rest.
+pub(crate) fn notices(input: &SummaryInput<'_>) -> Vec<(&'static str, String, String)> {
+    let mut notices = Vec::new();
+    let explanation = input.explanation;
+    match explanation.kind {
+        ExplanationKind::NotYetChecked => {
+            let text = "The first check starts within 5 s; this page shows each region as it answers.";
+            notices.push(("none", "Not checked yet.".to_owned(), text.to_owned()));
+        }
+        ExplanationKind::NoPingYet => {
+            let text = "Request the address below once and this page shows it within a second.";
+            notices.push(("none", "Waiting for the first ping.".to_owned(), text.to_owned()));
+        }
+        ExplanationKind::Paused => notices.push(("none", "Paused.".to_owned(), explanation.detail.clone())),
+        _ => {}
+    }
+    let state = &input.view.state;
+    let is_checked = !input.view.monitor.paused && input.view.monitor.check.kind() != CheckKind::Heartbeat;
+    if state.unconfirmable && is_checked && explanation.kind != ExplanationKind::Unconfirmed {
+        let place = input.view.monitor.pinned_region.map_or_else(
+            || "All agents that check it are on one network.".to_owned(),
+            |region| format!("Checked from {0} only, and {0} has one network.", region.title()),
+        );
+        notices.push(("slow", place, "Outages can't be confirmed.".to_owned()));
+    }
+    if let Some(flapping) = &state.flapping {
+        let text = format!("{} changes so far. Single changes send no alerts.", flapping.changes);
+        notices.push(("slow", "It goes up and down again and again.".to_owned(), text));
+    }
+    notices
+}
+
+const fn short_range(range: TimeRange) -> &'static str {
+    match range {
+        TimeRange::Day => "24 h",
+        TimeRange::Week => "7 d",
+        TimeRange::Month => "30 d",
+        TimeRange::Quarter => "90 d",
+    }
+}
+
+/// Facts: figure, unit, label.
+pub(crate) fn facts(input: &SummaryInput<'_>) -> Vec<(String, String, String)> {
+    let messages = in_english();
+    let view = input.view;
+    let uptime =
+        |percent: Option<f64>| percent.map_or_else(|| "–".to_owned(), |it| format::format_percent(it, messages));
+    let fact = |figure: String, unit: &str, label: &str| (figure, unit.to_owned(), label.to_owned());
+    let mut facts = vec![
+        fact(uptime(view.uptime_in(TimeRange::Day)), "", "uptime, 24 hours"),
+        fact(uptime(view.uptime_in(TimeRange::Month)), "", "uptime, 30 days"),
+    ];
+    if view.monitor.check.kind().has_latency() {
+        let latency = view.latency_ms.map_or_else(|| "–".to_owned(), |it| format::format_milliseconds(it, messages));
+        facts.push(fact(latency, "", "response time, 24 hours"));
+    }
+    if view.monitor.check.kind() == CheckKind::Heartbeat {
+        let run = view.state.last_run_ms.map_or_else(|| "–".to_owned(), run_time);
+        facts.push(fact(run, "", "newest run"));
+    }
+    if let Some(expiry) = view.state.expires_at {
+        let days = expiry.since(input.now) / parallax_core::time::DAY;
+        facts.push(fact(days.max(0).to_string(), "days", "until it ends"));
+    }
+    if let Some(budget) = input.page.uptime_target.and_then(|target| view.error_budget(target)) {
+        let allowed = format::format_minutes(budget.allowed_minutes, messages);
+        let left = budget.left_minutes();
+        facts.push(if left < 0.0 {
+            fact(format::format_minutes(-left, messages), &format!("over {allowed}"), "error budget, 30 days")
+        } else {
+            fact(format::format_whole_minutes(left, messages), &format!("of {allowed} left"), "error budget, 30 days")
+        });
+    }
+    facts
+}
+
+/// Duration of a run in milliseconds as text.
+pub(crate) fn run_time(millis: u64) -> String {
+    match i64::try_from(millis).unwrap_or(i64::MAX) {
+        short if short < 10_000 => format!("{}.{} s", short / 1000, short % 1000 / 100),
+        long => parallax_core::explanation::short_duration(long),
+    }
+}

@@ -1,0 +1,117 @@
+//! Tests of the frame and of the parts that all screens share.
+
+use parallax_core::id::PageId;
+use parallax_core::role::Role;
+use parallax_core::time::Timestamp;
+use parallax_template::template_file;
+
+use super::*;
+use crate::views::assets;
+
+/// Text with everything that markup must not let through.
+pub(super) const HOSTILE: &str = "</title></textarea></pre><script>alert(1)</script>\" onx='1'<!--icons-->&{{7*7}}";
+/// Now, in all samples.
+pub(super) const NOW: Timestamp = Timestamp::from_millis(1_795_953_500_000);
+
+/// All parts with one text in every place.
+#[template_file("dashboard/components.html")]
+struct Components {
+    frame: Frame,
+    text: String,
+    actions: Vec<(&'static str, &'static str)>,
+    facts: Vec<(String, &'static str, &'static str)>,
+    links: Vec<(&'static str, String, bool)>,
+    options: Vec<(String, String)>,
+    faults: Vec<(&'static str, &'static str)>,
+}
+
+impl Components {
+    fn with(text: &str) -> Self {
+        Self {
+            frame: frame(Role::Owner, Section::Overview, text),
+            text: text.to_owned(),
+            actions: vec![("/app", "Post update"), ("/app", "See why")],
+            facts: vec![(text.to_owned(), "in 30 days", "Uptime"), ("88".to_owned(), "ms", "Response")],
+            links: vec![("/app", text.to_owned(), true), ("/app", "7 d".to_owned(), false)],
+            options: vec![(text.to_owned(), text.to_owned())],
+            faults: vec![("name", "Name"), ("limit", "Slow above")],
+        }
+    }
+}
+
+/// A frame of two pages, on the first of which one monitor is down.
+pub(super) fn frame(role: Role, section: Section, name: &str) -> Frame {
+    let entry = |no, name: &str, class, down| PageEntry {
+        id: PageId::from_u128(no),
+        name: name.to_owned(),
+        address: "status.northwind.example".to_owned(),
+        class,
+        down,
+        open_incidents: down,
+        failing_destinations: 0,
+    };
+    Frame {
+        person: SignedInPerson {
+            name: name.to_owned(),
+            email: "owner@northwind.example".to_owned(),
+            role,
+            is_operator: role == Role::Owner,
+            form_token: "token".to_owned(),
+        },
+        pages: vec![entry(1, name, "part", 3), entry(2, "Northwind internal", "up", 0)],
+        page: Some(PageId::from_u128(1)),
+        section,
+        toast: Toast::of("monitors-paused", 3),
+        loaded_at: words::clock(NOW),
+    }
+}
+
+/// Writes a screen to `target/tmp/dashboard`, where it can be looked at in a browser.
+pub(super) fn keep(name: &str, document: &str) {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/dashboard");
+    std::fs::create_dir_all(folder.join("assets")).unwrap();
+    for asset in assets::all() {
+        std::fs::write(folder.join("assets").join(&asset.name), asset.text).unwrap();
+    }
+    let document = document.replace("\"/assets/", "\"assets/");
+    std::fs::write(folder.join(format!("{name}.html")), document).unwrap();
+}
+
+#[test]
+fn no_part_lets_markup_through() {
+    let screen = render(&Components::with(HOSTILE)).unwrap();
+    for bad in ["<script>alert", "onx='1'<", "</title></textarea>", "\" onx"] {
+        assert!(!screen.contains(bad), "{bad} in {screen}");
+    }
+    assert_eq!(screen.matches("<svg class=\"sprite\"").count(), 1);
+    assert!(screen.matches("alert(1)").count() > 20, "the text is in every part");
+}
+
+#[test]
+fn the_frame_shows_the_person_what_they_may_do() {
+    let screen = |role| {
+        let components = Components { frame: frame(role, Section::Overview, "Northwind"), ..Components::with("x") };
+        render(&components).unwrap()
+    };
+    let (owner, viewer) = (screen(Role::Owner), screen(Role::Viewer));
+    keep("components", &owner);
+    assert!(owner.contains("<title>(3) Components · Northwind</title>"), "{owner}");
+    assert!(owner.contains("3 monitors paused"));
+    for only_for_operators in ["/app/mesh", "/app/accounts", "New page"] {
+        assert!(owner.contains(only_for_operators), "{only_for_operators}");
+        assert!(!viewer.contains(only_for_operators), "{only_for_operators}");
+    }
+    assert_eq!(owner.matches("aria-current=\"page\"").count(), 3, "side bar, tab bar and a tab");
+}
+
+#[test]
+fn the_style_sheet_is_within_its_budget() {
+    use std::io::Write as _;
+    /// Bytes after gzip.
+    const BUDGET: usize = 9 * 1024;
+    let style = assets::all().into_iter().find(|asset| asset.name == assets::dashboard_style()).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(style.text.as_bytes()).unwrap();
+    let length = packed.finish().unwrap().len();
+    assert!(length <= BUDGET, "{length} bytes");
+}

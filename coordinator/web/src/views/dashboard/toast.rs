@@ -1,0 +1,62 @@
+//! Toasts: one sentence about what the last form did, shown once.
+//!
+//! A form answers with a redirect whose query names the toast, so that a reload repeats nothing. The query has a name of
+//! the table below and a number, never a text: a link can't put words into the dashboard's mouth.
+
+/// Name of the query parameter with the toast's name.
+pub(crate) const TOAST_PARAM: &str = "done";
+/// Name of the query parameter with the toast's number.
+pub(crate) const TOAST_COUNT_PARAM: &str = "count";
+
+/// Toasts: name, text for one thing, text for several, where `{}` is the number.
+const TOASTS: [(&str, &str, &str); 14] = [
+    ("saved", "Changes saved", "{} changes saved"),
+    ("created", "Created", "{} created"),
+    ("deleted", "Deleted", "{} deleted"),
+    ("sent", "Sent", "{} sent"),
+    ("monitor-created", "Monitor created", "{} monitors created"),
+    ("monitors-paused", "1 monitor paused", "{} monitors paused"),
+    ("monitors-resumed", "1 monitor resumed", "{} monitors resumed"),
+    ("monitors-grouped", "1 monitor moved", "{} monitors moved"),
+    ("monitors-changed", "1 monitor changed", "{} monitors changed"),
+    ("monitors-deleted", "1 monitor deleted", "{} monitors deleted"),
+    ("posted", "Posted", "Posted. {} messages are on their way."),
+    ("maintenance-started", "Maintenance started", "Maintenance started for {} monitors"),
+    ("key-revoked", "Key revoked", "{} keys revoked"),
+    ("session-ended", "Session ended", "{} sessions ended"),
+];
+
+/// Result of the last form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Toast {
+    /// Text.
+    pub text: String,
+}
+
+impl Toast {
+    /// Returns the toast of that name for a number of things; `None` for an unknown name.
+    pub(crate) fn of(name: &str, count: usize) -> Option<Self> {
+        let (_, one, many) = TOASTS.iter().find(|(known, ..)| *known == name)?;
+        let text = if count == 1 { (*one).to_owned() } else { many.replacen("{}", &count.to_string(), 1) };
+        Some(Self { text })
+    }
+
+    /// Returns an address with the query that shows the toast of that name.
+    pub(crate) fn address(path: &str, name: &str, count: usize) -> String {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{separator}{TOAST_PARAM}={name}&{TOAST_COUNT_PARAM}={count}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_toasts_have_words() {
+        assert_eq!(Toast::of("monitors-paused", 1).unwrap().text, "1 monitor paused");
+        assert_eq!(Toast::of("monitors-paused", 20).unwrap().text, "20 monitors paused");
+        assert_eq!(Toast::of("<b>You won</b>", 1), None);
+        assert_eq!(Toast::address("/app?a=b", "saved", 1), "/app?a=b&done=saved&count=1");
+    }
+}
