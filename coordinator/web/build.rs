@@ -30,7 +30,7 @@ const SITE: [&str; 14] = [
 /// Parts of the style sheet of the API reference.
 const REFERENCE: [&str; 2] = ["reference/frame.css", "reference/content.css"];
 /// Parts of the style sheet of the dashboard. Colors are those of pages.
-const DASHBOARD: [&str; 21] = [
+const DASHBOARD: &[&str] = &[
     "site/colors.css",
     "site/bar_colors.css",
     "site/region_lines.css",
@@ -47,6 +47,7 @@ const DASHBOARD: [&str; 21] = [
     "dashboard/monitors.css",
     "dashboard/forms.css",
     "dashboard/choices.css",
+    "dashboard/incidents.css",
     "dashboard/overlays.css",
     "dashboard/narrow.css",
     "dashboard/narrow_frame.css",
@@ -97,7 +98,7 @@ fn refuse_unlisted(assets: &Path, folder: &Path) -> Result<(), Failure> {
     let scripts = SCRIPTS.iter().flat_map(|(_, parts)| parts.iter());
     let listed: Vec<PathBuf> = SITE
         .iter()
-        .chain(&DASHBOARD)
+        .chain(DASHBOARD)
         .chain(&REFERENCE)
         .chain(&WIDGET)
         .chain(scripts)
@@ -121,7 +122,7 @@ fn prepare_assets(from: &Path, to: &Path) -> Result<(), Failure> {
     }
     fs::create_dir_all(to)?;
     fs::write(to.join("site.css"), style_sheet(from, &SITE)?)?;
-    fs::write(to.join("dashboard.css"), style_sheet(from, &DASHBOARD)?)?;
+    fs::write(to.join("dashboard.css"), style_sheet(from, DASHBOARD)?)?;
     fs::write(to.join("reference.css"), style_sheet(from, &REFERENCE)?)?;
     for (name, parts) in SCRIPTS {
         let scripts: Result<String, _> = parts.iter().map(|part| script(&from.join(part))).collect();

@@ -6,6 +6,8 @@ mod chart_ranges;
 mod contract_precedence;
 mod credentials;
 mod dashboard_account;
+mod dashboard_alerts;
+mod dashboard_incidents;
 mod dashboard_monitor_forms;
 mod dashboard_monitors;
 mod dashboard_screens;

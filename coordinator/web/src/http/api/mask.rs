@@ -7,7 +7,7 @@ use url::Url;
 pub(super) const FULL_MASK: &str = MASK;
 
 /// Masks an address except for its scheme, host and port.
-pub(super) fn url(address: &str) -> String {
+pub(in crate::http) fn url(address: &str) -> String {
     match Url::parse(address) {
         Ok(read) => format!("{}/{MASK}", read.origin().ascii_serialization()),
         Err(_) => MASK.to_owned(),
@@ -15,7 +15,7 @@ pub(super) fn url(address: &str) -> String {
 }
 
 /// Masks a mailbox except for its first character and its domain.
-pub(super) fn email(mailbox: &str) -> String {
+pub(in crate::http) fn email(mailbox: &str) -> String {
     let (name, domain) = mailbox.rsplit_once('@').unwrap_or((mailbox, ""));
     let first: String = name.chars().take(1).collect();
     format!("{first}{MASK}@{domain}")

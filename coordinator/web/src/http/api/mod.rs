@@ -7,7 +7,7 @@ pub(super) mod deliveries;
 pub(super) mod deploys;
 pub(super) mod destinations;
 pub(super) mod incidents;
-mod mask;
+pub(super) mod mask;
 pub(super) mod monitors;
 pub(super) mod pages;
 pub(super) mod query_params;

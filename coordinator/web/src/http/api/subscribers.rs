@@ -100,7 +100,8 @@ pub(in crate::http) fn read(mut body: impl BodyFields) -> SubscriberFields {
     }
 }
 
-fn validate(new: &SubscriberFields) -> Result<SubscriptionRequest, ValidationErrors> {
+/// Validates the fields as far as that needs no page.
+pub(in crate::http) fn validate(new: &SubscriberFields) -> Result<SubscriptionRequest, ValidationErrors> {
     let mut faults = ValidationErrors::new();
     let email = new.email.required("email", None, &mut faults, |email| Ok(email.clone()));
     let monitors = new.monitor_ids.optional("monitorIds", None, &mut faults, |ids| Ok(Some(ids.clone())));
@@ -108,7 +109,7 @@ fn validate(new: &SubscriberFields) -> Result<SubscriptionRequest, ValidationErr
 }
 
 /// Renames the fields of a validation error to their API names.
-fn with_api_field_names(error: ServiceError) -> ServiceError {
+pub(in crate::http) fn with_api_field_names(error: ServiceError) -> ServiceError {
     let ServiceError::Invalid(faults) = error else { return error };
     let mut api_errors = ValidationErrors::new();
     for fault in faults.iter() {

@@ -4,7 +4,9 @@
 //! sends every error as a page. The dashboard is served on the host of the base URL alone: on a page's own host, and
 //! below `/p/`, these addresses are the page's.
 
+mod alerts;
 mod confirm;
+mod deploys;
 mod error_page;
 mod forms;
 mod frame;
@@ -21,6 +23,7 @@ mod session_cookie;
 mod set_up;
 mod sign_in;
 mod signed_in;
+mod subscribers;
 pub(super) use error_page::error_page;
 pub(super) use signed_in::{SignedIn, respond};
 
@@ -58,6 +61,9 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         sign_in::rows(),
         confirm::rows(),
         incidents::rows(),
+        alerts::rows(),
+        subscribers::rows(),
+        deploys::rows(),
         keys::rows(),
         security::rows(),
     ];

@@ -2,20 +2,17 @@
 
 use ::http::StatusCode;
 use askama::Template;
-use parallax_core::id::PageId;
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 use parallax_service::ServiceError;
 
 use super::forms::Form;
+use super::frame::frame;
 use super::{SignedIn, screen};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::{self, Frame, PageEntry, Section, SignedInPerson, Toast};
-
-/// Maximum number that a toast counts.
-const MAX_COUNT: usize = 1_000_000;
+use crate::views::dashboard::{self, Frame, Section};
 
 /// A page that a signed-in person reaches, with what its screens share.
 #[derive(Debug)]
@@ -46,9 +43,7 @@ impl PageScreen {
         let page = context.service.pages.get(&call.caller.caller, id)?;
         let query = Form::parse(call.query.as_bytes())?;
         let now = context.service.now();
-        let count = query.text("count").parse().ok().filter(|count| *count <= MAX_COUNT).unwrap_or(0);
-        let frame =
-            Frame { toast: Toast::of(query.text("done"), count), ..frame(context, &call.caller, id, section).await? };
+        let frame = frame(context, call, Some(id), section).await?;
         Ok(Self { base: format!("/app/pages/{id}"), page, frame, query, now })
     }
 
@@ -56,39 +51,6 @@ impl PageScreen {
     pub(super) fn form_token(&self) -> &str {
         &self.frame.person.form_token
     }
-}
-
-async fn frame(context: &HttpContext, signed_in: &SignedIn, page: PageId, section: Section) -> Result<Frame, ApiError> {
-    let pages = context.service.pages.list(&signed_in.caller).await?;
-    let entry = |page: &Page| PageEntry {
-        id: page.id,
-        name: page.name.clone(),
-        address: bare_address(&context.service.pages.url(page)),
-        class: "none",
-        down: 0,
-        open_incidents: 0,
-        failing_destinations: 0,
-    };
-    let person = SignedInPerson {
-        name: signed_in.name.clone().unwrap_or_else(|| signed_in.email.clone()),
-        email: signed_in.email.clone(),
-        role: signed_in.role,
-        is_operator: signed_in.is_operator,
-        form_token: signed_in.form_token.clone(),
-    };
-    Ok(Frame {
-        person,
-        pages: pages.iter().map(entry).collect(),
-        page: Some(page),
-        section,
-        toast: None,
-        loaded_at: dashboard::clock(context.service.now()),
-    })
-}
-
-/// Returns an address without its scheme, as people read it.
-pub(super) fn bare_address(url: &str) -> String {
-    url.split_once("://").map_or(url, |(_, rest)| rest).to_owned()
 }
 
 /// Replies with a screen.

@@ -93,11 +93,14 @@ impl FormView {
         names.iter().any(|name| !self.fault(name).is_empty())
     }
 
-    /// Returns the fields with faults, each with its label, for the summary on top.
+    /// Returns the fields with faults, each with its label and in the order of the labels, for the summary on top.
     pub(crate) fn fault_links(&self, labels: &[(&'static str, &'static str)]) -> Vec<(String, String)> {
         let label = |fault: &FieldFault| labels.iter().find(|(name, _)| fault.is_in(name)).map(|(_, label)| *label);
         let link = |fault: &FieldFault| (fault.anchor().to_owned(), label(fault).unwrap_or(&fault.field).to_owned());
-        self.faults.iter().map(link).collect()
+        let place = |fault: &FieldFault| labels.iter().position(|(name, _)| fault.is_in(name)).unwrap_or(labels.len());
+        let mut faults: Vec<&FieldFault> = self.faults.iter().collect();
+        faults.sort_by_key(|fault| place(fault));
+        faults.into_iter().map(link).collect()
     }
 
     /// Returns the faults of fields that the form does not have, as sentences with the field's name.
@@ -113,5 +116,10 @@ impl FormView {
                 }
             })
             .collect()
+    }
+
+    /// Returns all faults as sentences, for a button that has no fields.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        self.other_faults(&[])
     }
 }

@@ -3,9 +3,11 @@
 //! The dashboard speaks English so far; its texts are in its templates and views.
 
 mod account;
+pub(crate) mod alerts;
 mod attention;
 mod browser_name;
 mod bulk;
+pub(crate) mod deploys;
 mod door;
 pub(crate) mod form;
 mod frame;
@@ -18,6 +20,7 @@ mod overview;
 mod samples;
 mod search;
 mod state_label;
+pub(crate) mod subscribers;
 #[cfg(test)]
 mod tests;
 mod toast;

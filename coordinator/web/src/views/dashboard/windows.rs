@@ -42,8 +42,10 @@ pub(crate) struct WindowScreen {
     pub reminders: String,
     /// Updates, newest first.
     pub updates: Vec<UpdateLine>,
-    /// Form of an update, with the key for the buttons; `None` if it is over, or the person may not edit.
-    pub form: Option<FormView>,
+    /// Form of an update, with the key for the buttons, and why one of them was refused.
+    pub form: FormView,
+    /// True while the person may change it.
+    pub is_editable: bool,
     /// What the form offers.
     pub choices: IncidentChoices,
     /// Post-mortem, if there is one.

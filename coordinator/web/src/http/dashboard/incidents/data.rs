@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::IncidentContext;
 use crate::http::HttpContext;
 use crate::http::dashboard::forms::Form;
-use crate::http::dashboard::page_screen::{PageScreen, bare_address};
+use crate::http::dashboard::frame::without_scheme;
+use crate::http::dashboard::page_screen::PageScreen;
 use crate::http::error::ApiError;
 use crate::http::json_body::JsonObject;
 use crate::views::dashboard::incidents::{IncidentChoices, MonitorChoice, Receivers, affected_value};
@@ -82,7 +83,7 @@ pub(super) async fn choices(
         monitors,
         receivers: Receivers { email: counts.email, webhook: counts.webhook },
         page: scene.page.name.clone(),
-        address: bare_address(&context.service.pages.url(&scene.page)),
+        address: without_scheme(&context.service.pages.url(&scene.page)).to_owned(),
     })
 }
 

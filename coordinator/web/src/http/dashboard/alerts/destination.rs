@@ -1,0 +1,134 @@
+//! Buttons of a destination: test, switch on, rotate its secret, delete.
+
+use std::sync::Arc;
+
+use parallax_core::destination::Destination;
+use parallax_core::destination::edit::DestinationEdit;
+use parallax_core::id::{DestinationId, PageId};
+use parallax_core::patch::PatchField;
+use parallax_core::role::Permission;
+use parallax_service::idempotency::IdempotentRequest;
+
+use super::destination_form::draw;
+use crate::http::HttpContext;
+use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm, result_path};
+use crate::http::dashboard::page_screen::{PageScreen, reply};
+use crate::http::dashboard::{SignedIn, see_other};
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::alerts::QuestionScreen;
+use crate::views::dashboard::{Section, Toast};
+
+fn ids(call: &RoutedRequest<SignedIn>) -> Result<(PageId, DestinationId), ApiError> {
+    Ok((call.page_id()?, call.id("destination")?))
+}
+
+fn path_of(page: PageId, id: DestinationId) -> String {
+    format!("/app/pages/{page}/destinations/{id}")
+}
+
+/// `POST /app/pages/{page}/destinations/{destination}/test`: sends a test, and shows its result on the destination's
+/// screen.
+pub(super) async fn test(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let (page, id) = ids(&call)?;
+    let caller = call.caller.caller.clone();
+    let refusal = match context.service.deliveries.send_test(&caller, page, id).await {
+        Ok(tested) => return Ok(see_other(&format!("{}?test={}", path_of(page, id), tested.delivery.id))),
+        Err(error) => FormRefusal::of(error)?,
+    };
+    let destination = context.service.destinations.get(&caller, page, id)?;
+    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    draw(&context, &caller, scene, &destination, (&Form::default(), Some(refusal))).await
+}
+
+/// `POST /app/pages/{page}/destinations/{destination}/enable`: switches it on again, or asks its mailbox again.
+pub(super) async fn enable(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let (page, id) = ids(&call)?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let caller = call.caller.caller.clone();
+    let edit = DestinationEdit { enabled: PatchField::Value(true), ..DestinationEdit::default() };
+    let path = Toast::address(&path_of(page, id), "saved", 1);
+    let answer = |_: &Destination| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let refusal = match context.service.destinations.edit(&caller, page, id, &edit, &once).await {
+        Ok(outcome) => return Ok(see_other(&result_path(outcome, |_| path.clone()))),
+        Err(error) => FormRefusal::of(error)?,
+    };
+    let destination = context.service.destinations.get(&caller, page, id)?;
+    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    draw(&context, &caller, scene, &destination, (&Form::default(), Some(refusal))).await
+}
+
+/// `GET /app/pages/{page}/destinations/{destination}/rotate-secret`
+pub(super) async fn ask_rotate(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let question = (
+        "Rotate the secret of",
+        "The new secret signs beside the old one for 24 h. Enter it where you verify \
+        signatures before then: after that, only the new one signs.",
+    );
+    ask(context, call, question, ("rotate-secret", "Rotate secret")).await
+}
+
+/// `POST /app/pages/{page}/destinations/{destination}/rotate-secret`
+pub(super) async fn rotate(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let (page, id) = ids(&call)?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let path = Toast::address(&path_of(page, id), "saved", 1);
+    let answer = |_: &Destination| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let rotated = context.service.destinations.rotate_secret(&call.caller.caller, page, id, &once).await?;
+    Ok(see_other(&result_path(rotated, |_| path.clone())))
+}
+
+/// `POST /app/pages/{page}/destinations/{destination}/activate-secret`
+pub(super) async fn activate(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let (page, id) = ids(&call)?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let path = Toast::address(&path_of(page, id), "saved", 1);
+    let answer = |_: &Destination| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let activated = context.service.destinations.activate_secret(&call.caller.caller, page, id, &once).await?;
+    Ok(see_other(&result_path(activated, |_| path.clone())))
+}
+
+/// `GET /app/pages/{page}/destinations/{destination}/delete`
+pub(super) async fn ask_delete(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let question =
+        ("Delete", "It gets no more alerts, and what waits for it is dropped. Its deliveries stay in the log.");
+    ask(context, call, question, ("delete", "Delete destination")).await
+}
+
+/// `POST /app/pages/{page}/destinations/{destination}/delete`
+pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let (page, id) = ids(&call)?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let path = Toast::address(&format!("/app/pages/{page}/alerts"), "deleted", 1);
+    let answer = |(): &()| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let deleted = context.service.destinations.delete(&call.caller.caller, page, id, &once).await?;
+    Ok(see_other(&result_path(deleted, |()| path.clone())))
+}
+
+/// Asks one question about a destination.
+async fn ask(
+    context: Arc<HttpContext>,
+    mut call: RoutedRequest<SignedIn>,
+    (title, text): (&str, &str),
+    (path, act): (&str, &'static str),
+) -> HandlerResult {
+    let (page, id) = ids(&call)?;
+    call.caller.caller.require(Permission::ManageAlerts)?;
+    let destination = context.service.destinations.get(&call.caller.caller, page, id)?;
+    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    let screen = QuestionScreen {
+        href: format!("{}/{path}", path_of(page, id)),
+        back: path_of(page, id),
+        title: format!("{title} “{}”?", destination.name),
+        text: text.to_owned(),
+        act,
+        keep: "Keep it as it is",
+        form: Form::default().view(scene.form_token()),
+        frame: scene.frame,
+    };
+    reply(&screen)
+}

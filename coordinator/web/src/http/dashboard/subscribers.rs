@@ -1,0 +1,223 @@
+//! Subscribers of a page: list, search, add, remove.
+
+use std::sync::Arc;
+
+use ::http::{Method, StatusCode};
+use futures_util::FutureExt;
+use parallax_core::id::SubscriberId;
+use parallax_core::role::Permission;
+use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_core::validation::ValidationErrors;
+use parallax_service::Caller;
+use parallax_service::idempotency::IdempotentRequest;
+use parallax_service::subscribers::{SubscriberCounts, SubscriberFilter, SubscriberState};
+use url::form_urlencoded;
+
+use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use super::page_screen::{PageScreen, reply, reply_with};
+use super::{SignedIn, see_other};
+use crate::http::HttpContext;
+use crate::http::api::{mask, subscribers as api};
+use crate::http::error::HandlerResult;
+use crate::http::route::{HttpRoute, signed_in_route};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::alerts::QuestionScreen;
+use crate::views::dashboard::subscribers::{SubscriberRow, SubscribersScreen, day, gets, lead};
+use crate::views::dashboard::{Section, Toast};
+
+/// Subscribers of one part of the list.
+const SHOWN: usize = 50;
+/// Longest search, in characters: an email address.
+const MAX_SEARCH: usize = 254;
+
+/// Routes of these screens.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
+    const GET: Method = Method::GET;
+    const POST: Method = Method::POST;
+    vec![
+        (
+            "/app/pages/{page}/subscribers",
+            vec![
+                (GET, signed_in_route(|context, call| show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| add(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/pages/{page}/subscribers/{subscriber}/delete",
+            vec![
+                (GET, signed_in_route(|context, call| ask_delete(context, call).boxed())),
+                (POST, signed_in_route(|context, call| delete(context, call).boxed())),
+            ],
+        ),
+    ]
+}
+
+/// `GET /app/pages/{page}/subscribers`
+async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &mut call, Section::Subscribers).await?;
+    draw(&context, &call.caller.caller, scene, &Form::default(), None).await
+}
+
+/// `POST /app/pages/{page}/subscribers`: asks a mailbox.
+async fn add(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &mut call, Section::Subscribers).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let caller = &call.caller.caller;
+    match save(&context, caller, &scene, &submitted).await? {
+        Ok(path) => Ok(see_other(&path)),
+        Err(refusal) => draw(&context, caller, scene, &submitted.form, Some(refusal)).await,
+    }
+}
+
+async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submitted: &SubmittedForm) -> Saved {
+    let ask = match api::validate(&api::read(FormBody::new(&submitted.form))) {
+        Ok(ask) => ask,
+        Err(faults) => return Ok(Err(FormRefusal::of(faults.into())?)),
+    };
+    let path = Toast::address(&format!("{}/subscribers", scene.base), "sent", 1);
+    let answer = |_: &Subscriber| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
+    match context.service.subscribers.add(caller, scene.page.id, &ask, &once).await {
+        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
+        Err(error) => Ok(Err(FormRefusal::of(api::with_api_field_names(error))?)),
+    }
+}
+
+async fn draw(
+    context: &HttpContext,
+    caller: &Caller,
+    scene: PageScreen,
+    form: &Form,
+    refusal: Option<FormRefusal>,
+) -> HandlerResult {
+    let page = scene.page.id;
+    let may_search = caller.allows(Permission::Edit);
+    let state = SubscriberState::ALL.into_iter().find(|state| state.name() == scene.query.text("state"));
+    let search: String = scene.query.text("q").trim().chars().take(MAX_SEARCH).collect();
+    let search = if may_search { search } else { String::new() };
+    let after = match scene.query.text("after") {
+        "" => None,
+        id => Some(id.parse().map_err(|_| ValidationErrors::single("after", "must be an id"))?),
+    };
+    let filter = SubscriberFilter { search: search.clone(), state, after, limit: SHOWN };
+    let counts = context.service.subscribers.counts(caller, page).await?;
+    let slice = context.service.subscribers.search(caller, page, filter).await?;
+    let monitors = context.service.monitors.list(caller, page).await?;
+    let monitors: Vec<(String, String)> =
+        monitors.into_iter().map(|it| (it.monitor.id.to_string(), it.monitor.name)).collect();
+    let mut view = form.view(scene.form_token());
+    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let screen = SubscribersScreen {
+        href: format!("{}/subscribers", scene.base),
+        lead: lead(counts.email, counts.webhook),
+        total: counts.total(),
+        states: states(&scene, &counts, state, &search),
+        state: state.map_or("", SubscriberState::name).to_owned(),
+        next: slice.next.map(|id| address(&scene, state, &search, &id.to_string())),
+        rows: slice.subscribers.iter().map(|it| row(it, &monitors, may_search, &scene)).collect(),
+        search,
+        may_search,
+        form: view,
+        monitors,
+        page_url: context.service.pages.url(&scene.page),
+        frame: scene.frame,
+    };
+    reply_with(&screen, status)
+}
+
+/// States to filter by, with their numbers.
+fn states(
+    scene: &PageScreen,
+    counts: &SubscriberCounts,
+    chosen: Option<SubscriberState>,
+    search: &str,
+) -> Vec<(String, String, bool)> {
+    let all = [
+        (None, "All".to_owned()),
+        (Some(SubscriberState::Confirmed), format!("Confirmed {}", counts.confirmed())),
+        (Some(SubscriberState::Asked), format!("Asked {}", counts.asked)),
+        (Some(SubscriberState::Off), format!("Off {}", counts.off)),
+    ];
+    all.into_iter().map(|(state, text)| (address(scene, state, search, ""), text, state == chosen)).collect()
+}
+
+fn address(scene: &PageScreen, state: Option<SubscriberState>, search: &str, after: &str) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in [("state", state.map_or("", SubscriberState::name)), ("q", search), ("after", after)] {
+        if !value.is_empty() {
+            query.append_pair(name, value);
+        }
+    }
+    let query = query.finish();
+    let separator = if query.is_empty() { "" } else { "?" };
+    format!("{}/subscribers{separator}{query}", scene.base)
+}
+
+fn row(subscriber: &Subscriber, monitors: &[(String, String)], may_edit: bool, scene: &PageScreen) -> SubscriberRow {
+    let (icon, channel) = match &subscriber.contact {
+        Contact::Email(_) => ("mail", "email"),
+        Contact::Webhook { .. } => ("hook", "webhook"),
+    };
+    let chosen = subscriber.monitors.as_ref().map(|ids| {
+        let name = |id: String| monitors.iter().find(|(known, _)| *known == id).map(|(_, name)| name.as_str());
+        ids.iter().filter_map(|id| name(id.to_string())).collect::<Vec<&str>>()
+    });
+    let state = match (subscriber.confirmed_at, subscriber.health.disabled) {
+        (None, _) => ("none", "Asked, not confirmed", day(subscriber.confirmation_sent_at)),
+        (Some(_), Some((at, _))) => ("down", "Off, deliveries fail", format!("since {}", day(at))),
+        (Some(at), None) => ("up", "Confirmed", day(at)),
+    };
+    let ask = match &subscriber.contact {
+        Contact::Email(email) if may_edit && subscriber.confirmed_at.is_none() => email.clone(),
+        _ => String::new(),
+    };
+    SubscriberRow {
+        remove: format!("{}/subscribers/{}/delete", scene.base, subscriber.id),
+        icon,
+        address: shown_address(&subscriber.contact, may_edit),
+        channel,
+        gets: gets(chosen.as_deref()),
+        state,
+        ask,
+    }
+}
+
+/// Address of a subscriber: mailboxes in full to those who may edit, of a webhook the host alone.
+fn shown_address(contact: &Contact, may_edit: bool) -> String {
+    match contact {
+        Contact::Email(email) if may_edit => email.clone(),
+        Contact::Email(email) => mask::email(email),
+        Contact::Webhook { url, .. } => mask::url(url),
+    }
+}
+
+/// `GET /app/pages/{page}/subscribers/{subscriber}/delete`
+async fn ask_delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let id = call.id::<SubscriberId>("subscriber")?;
+    let caller = call.caller.caller.clone();
+    caller.require(Permission::Edit)?;
+    let subscriber = context.service.subscribers.get(&caller, call.page_id()?, id)?;
+    let scene = PageScreen::read(&context, &mut call, Section::Subscribers).await?;
+    let screen = QuestionScreen {
+        href: format!("{}/subscribers/{id}/delete", scene.base),
+        back: format!("{}/subscribers", scene.base),
+        title: format!("Remove {}?", shown_address(&subscriber.contact, true)),
+        text: "It gets no more updates. It can subscribe again, and has to confirm then.".to_owned(),
+        act: "Remove subscriber",
+        keep: "Keep it",
+        form: Form::default().view(scene.form_token()),
+        frame: scene.frame,
+    };
+    reply(&screen)
+}
+
+/// `POST /app/pages/{page}/subscribers/{subscriber}/delete`
+async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let (page, id) = (call.page_id()?, call.id::<SubscriberId>("subscriber")?);
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let path = Toast::address(&format!("/app/pages/{page}/subscribers"), "deleted", 1);
+    let answer = |(): &()| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let deleted = context.service.subscribers.delete(&call.caller.caller, page, id, &once).await?;
+    Ok(see_other(&result_path(deleted, |()| path.clone())))
+}
