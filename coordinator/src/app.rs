@@ -7,6 +7,7 @@ mod error;
 mod health_checks;
 mod listeners;
 mod mail;
+mod mesh_administration;
 mod metrics;
 mod monitor_history;
 mod notifications;
@@ -171,6 +172,13 @@ async fn start_parts(
         queries,
         pings,
         statistics: Arc::new(statistics),
+        mesh: Arc::new(mesh_administration::MemberAdministration {
+            members: pipeline.members.clone(),
+            counters: Arc::clone(&pipeline.counters),
+            clock: context.clock.clone(),
+            certificate_life: context.config.mesh.certificate_life,
+            port: pipeline.mesh.address().port(),
+        }),
         txt_lookup: settings::txt_resolver(&context.config)?,
         certificate_problems: bound.certificate_problems(),
         settings: settings.clone(),

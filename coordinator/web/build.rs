@@ -48,6 +48,7 @@ const DASHBOARD: &[&str] = &[
     "dashboard/forms.css",
     "dashboard/choices.css",
     "dashboard/incidents.css",
+    "dashboard/settings.css",
     "dashboard/overlays.css",
     "dashboard/narrow.css",
     "dashboard/narrow_frame.css",

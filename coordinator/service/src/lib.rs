@@ -15,6 +15,7 @@ pub mod hosts;
 pub mod idempotency;
 pub mod incidents;
 mod last_uses;
+pub mod mesh;
 pub mod monitors;
 mod notifications;
 pub mod page_access;
@@ -51,6 +52,7 @@ use self::hosts::domains::{DomainService, NoTxtLookup, TxtLookup};
 use self::hosts::{CertificateProblems, HostService};
 use self::idempotency::IdempotencyKey;
 use self::incidents::IncidentService;
+use self::mesh::{MeshAdministration, MeshService, NoMesh};
 use self::monitors::MonitorService;
 use self::monitors::history::HistoryService;
 use self::monitors::pings::{PingService, disconnected};
@@ -104,6 +106,8 @@ pub struct Services {
     pub public_pages: PublicPageService,
     /// Data of the dashboard's screens.
     pub dashboard: DashboardService,
+    /// The mesh, for operators.
+    pub mesh: MeshService,
     /// The store, for the operator.
     pub store: StoreService,
     context: Arc<ServiceContext>,
@@ -122,6 +126,8 @@ pub struct ServiceParts {
     pub pings: PingIntake,
     /// Figures from the history, and the state of the mesh.
     pub statistics: Arc<dyn Statistics>,
+    /// The mesh's records, for operators.
+    pub mesh: Arc<dyn MeshAdministration>,
     /// Source of TXT records for domain claims.
     pub txt_lookup: Arc<dyn TxtLookup>,
     /// Source of certificate problems.
@@ -142,6 +148,7 @@ impl ServiceParts {
             queries,
             pings: disconnected(),
             statistics: Arc::new(NoStatistics),
+            mesh: Arc::new(NoMesh),
             txt_lookup: Arc::new(NoTxtLookup),
             certificate_problems: CertificateProblems::default(),
             settings,
@@ -152,7 +159,7 @@ impl ServiceParts {
 impl Services {
     /// Creates the services over one context.
     pub fn new(parts: ServiceParts) -> Arc<Self> {
-        let ServiceParts { store, clock, queries, pings, statistics, txt_lookup, certificate_problems, settings } =
+        let ServiceParts { store, clock, queries, pings, statistics, mesh, txt_lookup, certificate_problems, settings } =
             parts;
         let context = &Arc::new(ServiceContext::new(store, clock, queries, statistics, settings));
         let keys = Arc::new(KeyService::new(context));
@@ -175,6 +182,7 @@ impl Services {
             page_access: PageAccessService::new(context, &hosts),
             public_pages: PublicPageService::new(context, &monitors, &incidents, &history),
             dashboard: DashboardService::new(context, &history),
+            mesh: MeshService::new(mesh),
             store: StoreService::new(context),
             keys,
             hosts,

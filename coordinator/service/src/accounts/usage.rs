@@ -1,6 +1,7 @@
 //! The plan of a key's account: its limits and their usage.
 
 use parallax_core::check::CheckKind;
+use parallax_core::id::AccountId;
 use parallax_core::plan::{self, Plan, PlanLimits};
 
 use super::AccountService;
@@ -32,7 +33,14 @@ impl AccountService {
     /// # Errors
     /// [`ServiceError::NotFound`] if the account no longer exists, and [`ServiceError::Internal`].
     pub async fn usage(&self, caller: &Caller) -> ServiceResult<PlanUsage> {
-        let id = caller.account;
+        self.usage_of(caller.account).await
+    }
+
+    /// Returns the plan of an account and its usage; called by the operator.
+    ///
+    /// # Errors
+    /// As [`Self::usage`].
+    pub async fn usage_of(&self, id: AccountId) -> ServiceResult<PlanUsage> {
         let plan = self.context.store().reader().account(id)?.ok_or(ServiceError::NotFound)?.value.plan;
         let (pages, monitors) = self
             .context

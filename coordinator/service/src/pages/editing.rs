@@ -27,6 +27,15 @@ pub(super) struct EditedPage {
     pub(super) ops: Vec<Op>,
 }
 
+/// A page with settings that aren't saved.
+#[derive(Debug)]
+pub struct PagePreview {
+    /// The page.
+    pub page: Page,
+    /// Media type and bytes of its logo.
+    pub logo: Option<(PictureKind, Vec<u8>)>,
+}
+
 impl PageService {
     /// Edits a page.
     ///
@@ -75,6 +84,28 @@ impl PageService {
         // The page may be from before an edit, and the bytes from after it.
         let is_asked = |bytes: &Vec<u8>| Sha256::digest(bytes).iter().take(16).eq(picture.digest.iter());
         Ok((picture.kind, bytes.filter(is_asked).ok_or(ServiceError::NotFound)?))
+    }
+
+    /// Returns the page as an edit would make it, with its logo. Nothing is saved, so that every role may do it.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a page that the caller can't access, and [`ServiceError::Invalid`].
+    pub async fn preview(&self, caller: &Caller, id: PageId, edit: &PageEdit) -> ServiceResult<PagePreview> {
+        let page = self.context.page(caller, id)?;
+        let EditedPage { page, ops } = self.apply_edit(edit, &page)?;
+        let new_logo = ops.into_iter().find_map(|op| match op {
+            Op::PutPicture(_, PictureUse::Logo, bytes) => Some(bytes),
+            _ => None,
+        });
+        let logo = match (page.branding.logo, new_logo) {
+            (None, _) => None,
+            (Some(picture), Some(bytes)) => Some((picture.kind, bytes)),
+            (Some(picture), None) => {
+                let bytes = self.context.store().read(move |store| store.picture(id, PictureUse::Logo)).await?;
+                bytes.map(|bytes| (picture.kind, bytes))
+            }
+        };
+        Ok(PagePreview { page, logo })
     }
 
     async fn apply(

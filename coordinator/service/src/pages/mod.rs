@@ -3,7 +3,7 @@
 pub mod creation;
 mod deletion;
 pub(crate) mod deploys;
-mod editing;
+pub mod editing;
 
 use std::sync::Arc;
 

@@ -72,7 +72,7 @@ impl PublicPageService {
         self.overview_of(page.page().clone()).await
     }
 
-    async fn overview_of(&self, page: Page) -> ServiceResult<PageOverview> {
+    pub(super) async fn overview_of(&self, page: Page) -> ServiceResult<PageOverview> {
         let monitors = self.monitors.monitors_with_state(&page).await?;
         let now = self.context.now();
         let open = self.incidents.open_incidents(page.id, MAX_UNFINISHED).await?;

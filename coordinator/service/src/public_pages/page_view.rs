@@ -18,7 +18,7 @@ use parallax_core::vantage::RegionSet;
 use parallax_store::StoreRead;
 
 use super::PublicPageService;
-use super::overview::{OpenSections, split_open};
+use super::overview::{OpenSections, PageOverview, split_open};
 use crate::incidents::lists::{TruncatedIncident, UpdateLimits, list_truncated};
 use crate::page_access::authorize::AuthorizedPage;
 use crate::{Caller, ServiceError, ServiceResult, incidents, monitors};
@@ -104,7 +104,19 @@ impl PublicPageService {
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
     pub async fn view(&self, page: &AuthorizedPage, requested: Option<TimeRange>) -> ServiceResult<PageView> {
-        let overview = self.public_overview(page).await?;
+        self.view_of(self.public_overview(page).await?, requested).await
+    }
+
+    /// Builds the page view of a page with settings that aren't saved, for someone who manages it.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a page that the caller can't access.
+    pub async fn unsaved_view(&self, caller: &Caller, page: Page) -> ServiceResult<PageView> {
+        self.context.page(caller, page.id)?;
+        self.view_of(self.overview_of(page).await?, None).await
+    }
+
+    async fn view_of(&self, overview: PageOverview, requested: Option<TimeRange>) -> ServiceResult<PageView> {
         let now = self.context.now();
         let page = &overview.page;
         // The oldest monitor determines the age of the data, however old the page is.

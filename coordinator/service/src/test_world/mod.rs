@@ -1,6 +1,7 @@
 //! A service over a store in memory with accounts, pages and a fake mesh: for tests of this crate and of those that use
 //! it (feature `test-world`).
 
+mod fake_members;
 mod fake_mesh;
 mod fake_name_server;
 mod records;
@@ -26,6 +27,7 @@ use parallax_runtime::clock::Clock;
 use parallax_store::{Batch, Store};
 use tokio::sync::mpsc;
 
+pub use self::fake_members::FakeMembers;
 pub use self::fake_mesh::FakeMesh;
 pub use self::fake_name_server::FakeNameServer;
 use crate::accounts::keys::NewKey;
@@ -49,6 +51,8 @@ pub struct World {
     /// Views that the driver returns once it has processed the next edit.
     pub views_after_edit: Views,
     pub mesh: FakeMesh,
+    /// Agents and invitations, for operators.
+    pub members: FakeMembers,
     pub owner: Account,
     pub shop: Page,
     pub blog: Page,
@@ -78,11 +82,12 @@ pub async fn world_over(store: Store) -> World {
     };
     let mesh = FakeMesh::default();
     let statistics = Arc::new(mesh.clone());
-    let name_server = FakeNameServer::default();
+    let (name_server, members) = (FakeNameServer::default(), FakeMembers::default());
     let service = Services::new(ServiceParts {
         queries,
         pings: store_pings(store.clone()),
         statistics,
+        mesh: Arc::new(members.clone()),
         txt_lookup: Arc::new(name_server.clone()),
         ..ServiceParts::disconnected(store, clock.clone(), settings)
     });
@@ -92,7 +97,7 @@ pub async fn world_over(store: Store) -> World {
     clock.set(START + 1000);
     let blog = service.pages.create_as_operator(owner.id, "Blog", "journal").await.unwrap();
     let foreign = service.pages.create_as_operator(other_account.id, "Other", "other").await.unwrap();
-    World { service, name_server, clock, views, views_after_edit, mesh, owner, shop, blog, foreign }
+    World { service, name_server, clock, views, views_after_edit, mesh, members, owner, shop, blog, foreign }
 }
 
 /// A driver that stores pings, and answers tests of unsaved monitors.

@@ -22,6 +22,36 @@ const BADGE_PARAMETERS: [&str; 6] = [
     "?label=API",
 ];
 
+/// Snippets to copy.
+#[derive(Debug, Clone)]
+pub(crate) struct Snippets {
+    /// Badge as Markdown.
+    pub badge_markdown: String,
+    /// Badge as HTML.
+    pub badge_html: String,
+    /// Frame with the current state.
+    pub iframe: String,
+    /// Script that shows a notice while something is wrong.
+    pub widget: String,
+}
+
+impl Snippets {
+    /// Writes the snippets of a page at its canonical URL.
+    pub(crate) fn of(page: &Page, address: &str) -> Self {
+        let label = fill(messages(page.language).feed_title, &[&page.name]);
+        let attribute_text = escape_attribute(&label);
+        Self {
+            badge_markdown: format!("[![{}]({address}/badge.svg)]({address})", escape_line(&label)),
+            badge_html: format!("<a href=\"{address}\"><img src=\"{address}/badge.svg\" alt=\"{attribute_text}\"></a>"),
+            iframe: format!(
+                "<iframe src=\"{address}/embed\" title=\"{attribute_text}\" width=\"100%\" height=\"420\" \
+                 loading=\"lazy\"></iframe>"
+            ),
+            widget: format!("<script src=\"{address}/widget.js\" async></script>"),
+        }
+    }
+}
+
 /// The embedding page.
 #[template_file("public/snippets.html")]
 #[derive(Debug, Clone)]
@@ -31,10 +61,7 @@ pub(crate) struct EmbedSnippetsPage {
     address: String,
     /// Alternative text of a badge.
     label: String,
-    badge_markdown: String,
-    badge_html: String,
-    iframe: String,
-    widget: String,
+    snippets: Snippets,
     /// Paths and names of services.
     services: Vec<(String, String)>,
     more: usize,
@@ -50,16 +77,9 @@ impl EmbedSnippetsPage {
     ) -> Self {
         let messages = messages(page.language);
         let label = fill(messages.feed_title, &[&page.name]);
-        let attribute_text = escape_attribute(&label);
         Self {
             frame: PageFrame::new(page, root, messages.embed, now),
-            badge_markdown: format!("[![{}]({address}/badge.svg)]({address})", escape_line(&label)),
-            badge_html: format!("<a href=\"{address}\"><img src=\"{address}/badge.svg\" alt=\"{attribute_text}\"></a>"),
-            iframe: format!(
-                "<iframe src=\"{address}/embed\" title=\"{attribute_text}\" width=\"100%\" height=\"420\" \
-                 loading=\"lazy\"></iframe>"
-            ),
-            widget: format!("<script src=\"{address}/widget.js\" async></script>"),
+            snippets: Snippets::of(page, address),
             address: address.to_owned(),
             label,
             services: monitors
@@ -116,7 +136,7 @@ mod tests {
                 assert!(!text.contains(markup), "{markup}: {text}");
             }
             let snippets = EmbedSnippetsPage::new((&named_page, "/p/x"), ADDRESS, &[], NOW);
-            let (_, rest) = snippets.badge_html.split_once(" alt=\"").unwrap();
+            let (_, rest) = snippets.snippets.badge_html.split_once(" alt=\"").unwrap();
             let (value, end) = rest.split_once('"').unwrap();
             assert_eq!(end, "></a>", "{value}");
             assert!(!value.contains(['<', '>']), "{value}");

@@ -1,9 +1,11 @@
 //! The public status page.
 
+use parallax_core::page::branding::{Color, PictureKind};
 use parallax_core::page_view::{IncidentView, PageView, worst_first};
 use parallax_i18n::page_messages::PageLocale;
 use parallax_template::template_file;
 
+use super::accent::accent_css;
 use super::assets;
 use super::frame::PageFrame;
 use super::headline::Headline;
@@ -54,5 +56,14 @@ impl StatusPage {
             more_later: page_view.later_maintenance.len().saturating_sub(MAX_LATER),
             past: build_past_days(page_view, root, PAST_DAYS),
         }
+    }
+
+    /// Shows the logo and the accent color from the document itself, for a preview that can't load them.
+    pub(crate) fn with_inlined_branding(mut self, logo: Option<(PictureKind, Vec<u8>)>, accent: Option<Color>) -> Self {
+        use base64::Engine as _;
+        let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        self.frame.logo = logo.map(|(kind, bytes)| format!("data:{};base64,{}", kind.media(), encode(&bytes)));
+        self.frame.accent = accent.map(|it| format!("data:text/css;base64,{}", encode(accent_css(it).as_bytes())));
+        self
     }
 }

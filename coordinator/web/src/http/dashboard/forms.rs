@@ -11,15 +11,19 @@
 //! | true or false | the last value of that name |
 //! | list of texts | all values of that name that aren't empty |
 //! | list of objects | the same; a value has the object's members in their order, separated by spaces |
+//! | file (`multipart/form-data`) | a `data:` URL of its media type; absent where none was chosen |
 //! | map | `name[key]` with the value, or pairs of `name.key` and `name.value`; rows without a value are left out |
 //!
 //! A form that changes something carries a fingerprint of each value that it was drawn with ([`LOADED`]). A field counts
 //! as changed if the person changed it; if someone else did so meanwhile too, that is a conflict.
 
+mod multipart;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ::http::StatusCode;
+use ::http::header::CONTENT_TYPE;
+use ::http::{HeaderMap, StatusCode};
 use parallax_core::patch::PatchField;
 use parallax_core::validation::ValidationErrors;
 use parallax_service::ServiceError;
@@ -70,6 +74,18 @@ impl Form {
         Ok(Self(fields))
     }
 
+    /// Parses the body of a form in one of its two encodings.
+    ///
+    /// # Errors
+    /// If it has too many fields, or can't be read.
+    pub(in crate::http) async fn of_body(headers: &HeaderMap, body: &[u8]) -> Result<Self, ValidationErrors> {
+        let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+        match multer::parse_boundary(media) {
+            Ok(boundary) => multipart::parse(boundary, body).await,
+            Err(_) => Self::parse(body),
+        }
+    }
+
     /// Makes a form of the given values, such as those of a record.
     pub(in crate::http) fn of<N: Into<String>, V: Into<String>>(values: impl IntoIterator<Item = (N, V)>) -> Self {
         Self(values.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
@@ -104,6 +120,12 @@ impl Form {
     /// Adds a value to those of a name.
     pub(in crate::http) fn add(&mut self, name: &str, value: impl Into<String>) {
         self.0.push((name.to_owned(), value.into()));
+    }
+
+    /// Keeps the fields of those names, and the hidden ones.
+    pub(in crate::http) fn keep(&mut self, names: &[&str]) {
+        let is_kept = |name: &str| names.contains(&name) || [LOADED, ONCE, FORM_TOKEN].contains(&name);
+        self.0.retain(|(name, _)| is_kept(name));
     }
 
     /// Removes a field.
@@ -214,7 +236,7 @@ impl SubmittedForm {
     /// If the body can't be read, or is too large.
     pub(in crate::http) async fn read(call: &mut RoutedRequest<SignedIn>) -> Result<Self, ApiError> {
         let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
-        let form = Form::parse(&body)?;
+        let form = Form::of_body(&call.headers, &body).await?;
         let idempotency_key = Some(form.text(ONCE)).filter(|key| !key.is_empty()).map(|key| {
             // Not the form token: the same form may be sent again after another sign-in.
             let fields = form.0.iter().filter(|(name, _)| name != FORM_TOKEN);

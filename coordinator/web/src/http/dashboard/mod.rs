@@ -11,8 +11,10 @@ mod error_page;
 mod forms;
 mod frame;
 mod incidents;
+mod installation_accounts;
 mod keys;
 mod live;
+mod mesh;
 mod monitor_list;
 mod monitors;
 mod overview;
@@ -21,6 +23,7 @@ mod search;
 mod security;
 mod session_cookie;
 mod set_up;
+mod settings;
 mod sign_in;
 mod signed_in;
 mod subscribers;
@@ -43,10 +46,11 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      'self'; base-uri 'none'; frame-src 'self'; frame-ancestors 'none'",
 );
 
-/// Content security policy of a preview, which the dashboard shows in a frame: no scripts, no forms.
+/// Content security policy of a preview, which the dashboard shows in a frame: no scripts, no forms. The sandbox sends no
+/// cookies, so that the logo and the accent color of a protected page are in the document.
 const PREVIEW_POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors \
-     'self'; sandbox",
+    "default-src 'none'; style-src 'self' data:; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'self'; sandbox",
 );
 
 /// Returns every route of the dashboard.
@@ -64,6 +68,9 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         alerts::rows(),
         subscribers::rows(),
         deploys::rows(),
+        settings::rows(),
+        mesh::rows(),
+        installation_accounts::rows(),
         keys::rows(),
         security::rows(),
     ];
@@ -86,7 +93,6 @@ fn screen(html: String) -> HttpResponse {
 }
 
 /// Replies with a page that the dashboard shows in a frame.
-#[allow(dead_code, reason = "for the screens with a preview")]
 fn preview(html: String) -> HttpResponse {
     with_security_headers(HttpResponse::html(html)).with(CONTENT_SECURITY_POLICY, PREVIEW_POLICY)
 }

@@ -10,6 +10,7 @@ use parallax_service::people::CurrentSession;
 use subtle::ConstantTimeEq;
 use url::form_urlencoded;
 
+use super::forms::{FORM_TOKEN, Form};
 use super::session_cookie::session_token;
 use super::{ROOT, error_page, is_dashboard_path, see_other, with_security_headers};
 use crate::http::HttpContext;
@@ -23,8 +24,6 @@ use crate::http::server::request_timeout::{self, BodyReceived};
 use crate::http::server::response_memory::ResponseOwner;
 use crate::views::dashboard::DoorMessage;
 
-/// Name of the field, in every form, that holds the form token.
-const FORM_TOKEN: &str = "form_token";
 /// Name of the header that holds it in a script's request.
 const FORM_TOKEN_HEADER: HeaderName = HeaderName::from_static("x-form-token");
 
@@ -133,10 +132,9 @@ async fn check_form(context: &HttpContext, call: &mut RoutedRequest<SignedIn>) -
         Some(token) => token,
         None => {
             let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
-            let mut fields = form_urlencoded::parse(&body);
-            let token = fields.find(|(name, _)| name == FORM_TOKEN).map(|(_, token)| token.into_owned());
+            let token = Form::of_body(&call.headers, &body).await?.text(FORM_TOKEN).to_owned();
             call.body = json_body::from_bytes(body);
-            token.unwrap_or_default()
+            token
         }
     };
     let is_own = bool::from(token.as_bytes().ct_eq(call.caller.form_token.as_bytes()));

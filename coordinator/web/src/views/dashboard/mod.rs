@@ -13,12 +13,15 @@ pub(crate) mod form;
 mod frame;
 mod icons;
 pub(crate) mod incidents;
+pub(crate) mod installation_accounts;
+pub(crate) mod mesh;
 pub(crate) mod monitor;
 mod monitor_list;
 mod overview;
 #[cfg(test)]
 mod samples;
 mod search;
+pub(crate) mod settings;
 mod state_label;
 pub(crate) mod subscribers;
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub(crate) const TOAST_PARAM: &str = "done";
 pub(crate) const TOAST_COUNT_PARAM: &str = "count";
 
 /// Toasts: name, text for one thing, text for several, where `{}` is the number.
-const TOASTS: [(&str, &str, &str); 14] = [
+const TOASTS: [(&str, &str, &str); 22] = [
     ("saved", "Changes saved", "{} changes saved"),
     ("created", "Created", "{} created"),
     ("deleted", "Deleted", "{} deleted"),
@@ -23,6 +23,14 @@ const TOASTS: [(&str, &str, &str); 14] = [
     ("posted", "Posted", "Posted. {} messages are on their way."),
     ("maintenance-started", "Maintenance started", "Maintenance started for {} monitors"),
     ("key-revoked", "Key revoked", "{} keys revoked"),
+    ("page-created", "Page created", "{} pages created"),
+    ("page-deleted", "Page deleted", "{} pages deleted"),
+    ("domain-found", "Record found, the domain is set", "{} domains are set"),
+    ("domain-missing", "Looked up: the record isn’t there yet", "{} records are missing"),
+    ("agent-revoked", "Agent revoked", "{} agents revoked"),
+    ("agent-forgotten", "Agent forgotten", "{} agents forgotten"),
+    ("invitation-revoked", "Invitation revoked", "{} invitations revoked"),
+    ("plan-changed", "Plan changed", "{} plans changed"),
     ("session-ended", "Session ended", "{} sessions ended"),
 ];
 

@@ -94,7 +94,7 @@ pub(in crate::http) struct DomainVerification {
 }
 
 /// Builds the document of a page.
-pub(super) fn document(service: &Services, page: &Page) -> PageDocument {
+pub(in crate::http) fn document(service: &Services, page: &Page) -> PageDocument {
     PageDocument {
         id: page.id.to_string(),
         name: page.name.clone(),

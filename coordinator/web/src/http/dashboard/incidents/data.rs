@@ -112,7 +112,7 @@ pub(super) fn affected(incident: &IncidentContext, choices: &IncidentChoices) ->
 }
 
 /// Returns the zones to choose from, with their present offsets: the common ones, the page's, and the chosen one.
-pub(super) fn zones(page: Tz, chosen: &str, now: Timestamp) -> Vec<(&'static str, String)> {
+pub(in crate::http::dashboard) fn zones(page: Tz, chosen: &str, now: Timestamp) -> Vec<(&'static str, String)> {
     let mut zones: Vec<Tz> = vec![page];
     zones.extend(chosen.parse::<Tz>().ok().filter(|chosen| *chosen != page));
     zones.extend(ZONES.into_iter().filter(|zone| *zone != page && zone.name() != chosen));

@@ -18,6 +18,7 @@ use parallax_core::incident::IncidentKind;
 use parallax_core::page_view::IncidentView;
 use parallax_service::incidents::IncidentDetail;
 
+pub(super) use self::data::zones;
 use self::editor::UpdateEditor;
 use super::SignedIn;
 use super::page_screen::PageScreen;

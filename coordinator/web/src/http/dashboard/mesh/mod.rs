@@ -1,0 +1,140 @@
+//! The mesh for operators: agents, invitations and problems. For everyone else these addresses don't exist.
+
+mod agent;
+mod new_agent;
+
+use std::sync::Arc;
+
+use ::http::Method;
+use futures_util::FutureExt;
+use parallax_core::time::Timestamp;
+use parallax_service::mesh::{MeshAgent, OpenInvitation, require_operator};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::SignedIn;
+use super::frame::frame;
+use super::page_screen::reply;
+use crate::http::HttpContext;
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::route::{HttpRoute, signed_in_route};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::mesh::{
+    AgentRow, AgentTrouble, InvitationLine, MeshNotice, MeshScreen, agent_notices, certificate_text, problem_notices,
+    region_lines, skew_text,
+};
+use crate::views::dashboard::{Frame, Section, time};
+
+/// Maximum number of notices on the screen.
+const MAX_NOTICES: usize = 20;
+
+/// Routes of these screens.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
+    const GET: Method = Method::GET;
+    const POST: Method = Method::POST;
+    vec![
+        ("/app/mesh", vec![(GET, signed_in_route(|context, call| show(context, call).boxed()))]),
+        (
+            "/app/mesh/agents/new",
+            vec![
+                (GET, signed_in_route(|context, call| new_agent::show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| new_agent::invite(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/mesh/invitations/{invitation}/revoke",
+            vec![(POST, signed_in_route(|context, call| new_agent::revoke(context, call).boxed()))],
+        ),
+        (
+            "/app/mesh/agents/{agent}",
+            vec![
+                (GET, signed_in_route(|context, call| agent::show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| agent::change(context, call).boxed())),
+            ],
+        ),
+    ]
+}
+
+/// Frame of a screen for operators.
+async fn operator_frame(
+    context: &HttpContext,
+    call: &mut RoutedRequest<SignedIn>,
+    section: Section,
+) -> Result<Frame, ApiError> {
+    require_operator(&call.caller.session)?;
+    frame(context, call, None, section).await
+}
+
+/// `GET /app/mesh`
+async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let frame = operator_frame(&context, &mut call, Section::Mesh).await?;
+    let state = context.service.mesh.state(&call.caller.session).await?;
+    let now = context.service.now();
+    let rows: Vec<AgentRow> = state.agents.iter().map(|agent| row(agent, now)).collect();
+    let mut notices = problem_notices(&state.problems);
+    notices.extend(state.agents.iter().zip(&rows).flat_map(|(agent, row)| notices_of(agent, row)));
+    notices.sort_by_key(|notice| notice.class != "down");
+    notices.truncate(MAX_NOTICES);
+    let regions = region_lines(&rows);
+    let (revoked, agents) = rows.into_iter().partition(|row: &AgentRow| row.is_revoked);
+    let invitations = state.invitations.iter().map(|it| invitation_line(it, now)).collect();
+    reply(&MeshScreen { frame, notices, regions, agents, revoked, invitations, once: fresh_key() })
+}
+
+fn notices_of(agent: &MeshAgent, row: &AgentRow) -> Vec<MeshNotice> {
+    if row.is_revoked {
+        return Vec::new();
+    }
+    let trouble = AgentTrouble {
+        is_shared: agent.is_shared,
+        is_quarantined: agent.is_quarantined,
+        contradicted: agent.contradicted.as_deref(),
+        faults: &agent.faults,
+    };
+    agent_notices(row, trouble)
+}
+
+fn row(agent: &MeshAgent, now: Timestamp) -> AgentRow {
+    let state = match (agent.revoked_at, agent.connected_since) {
+        (Some(at), _) => ("none", "Revoked", time(at, now).text),
+        (None, None) => ("down", "Not connected", String::new()),
+        (None, Some(_)) if agent.is_quarantined => ("slow", "In quarantine", String::new()),
+        (None, Some(_)) if !agent.is_fit => ("slow", "Confirms nothing", String::new()),
+        (None, Some(since)) => ("up", "Connected", format!("since {}", time(since, now).text)),
+    };
+    AgentRow {
+        href: agent_href(&agent.name),
+        name: agent.name.clone(),
+        region: agent.region,
+        network: agent.network.clone(),
+        state,
+        version: agent.software.clone().unwrap_or_default(),
+        clock: skew_text(agent.clock_skew_ms),
+        is_clock_off: agent.is_clock_off,
+        results: agent.results,
+        dropped: agent.dropped,
+        certificate: certificate_text(agent.certificate_until, now),
+        is_connected: agent.connected_since.is_some(),
+        is_revoked: agent.revoked_at.is_some(),
+        can_confirm: agent.can_confirm(),
+    }
+}
+
+fn invitation_line(invitation: &OpenInvitation, now: Timestamp) -> InvitationLine {
+    InvitationLine {
+        revoke: format!("/app/mesh/invitations/{}/revoke", invitation.id),
+        name: invitation.name.clone(),
+        href: agent_href(&invitation.name),
+        about: format!("{}, {}", invitation.region.title(), invitation.network),
+        expires_at: time(invitation.expires_at, now),
+    }
+}
+
+/// Address of an agent's screen.
+fn agent_href(name: &str) -> String {
+    format!("/app/mesh/agents/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
+}
+
+/// Makes an idempotency key for a form of one button.
+fn fresh_key() -> String {
+    hex::encode(rand::random::<[u8; 16]>())
+}

@@ -1,0 +1,116 @@
+//! Form of who may see the page.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::validation::ValidationErrors;
+use parallax_service::ServiceError;
+
+use super::{change, current_values, head, redrawn, stored_form};
+use crate::http::HttpContext;
+use crate::http::api::pages::body;
+use crate::http::dashboard::confirm::ask_to_confirm;
+use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm};
+use crate::http::dashboard::page_screen::{PageScreen, reply_with};
+use crate::http::dashboard::{SignedIn, see_other};
+use crate::http::error::HandlerResult;
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::Section;
+use crate::views::dashboard::settings::{SettingsSection, VisitorAccess, VisitorAccessForm};
+
+/// Fields of the API that the form changes.
+const FIELDS: [&str; 4] = ["password", "private", "allowedPeople", "allowedDomains"];
+/// Fields with a list, which the form has as lines.
+const LISTS: [&str; 2] = ["allowedPeople", "allowedDomains"];
+
+/// `GET /app/pages/{page}/settings/access`
+pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+    let form = stored(&context, &scene);
+    let is_confirmed = context.service.people.require_confirmed(&call.caller.session).is_ok();
+    let head = head(&context, &call.caller.caller, &scene, SettingsSection::Access);
+    if head.may_change && !is_confirmed {
+        return Ok(ask_to_confirm(&head.href()));
+    }
+    draw(&context, &call.caller, scene, &form, None)
+}
+
+/// `POST /app/pages/{page}/settings/access`
+pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let caller = &call.caller.caller;
+    caller.require(parallax_core::role::Permission::ManagePage)?;
+    let typed = submitted.form.clone();
+    if let Err(error) = context.service.people.require_confirmed(&call.caller.session) {
+        let mut refusal = FormRefusal::of(error)?;
+        // The notice with the link says it.
+        refusal.problem = None;
+        return draw(&context, &call.caller, scene, &typed, Some(refusal));
+    }
+    let form = normalize(submitted.form);
+    if typed.text("access") == "password" && scene.page.password_hash.is_none() && !form.has("password") {
+        let errors = ValidationErrors::single("password", "is required");
+        let refusal = FormRefusal::of(ServiceError::Invalid(errors))?;
+        return draw(&context, &call.caller, scene, &typed, Some(refusal));
+    }
+    let submitted = SubmittedForm { form, ..submitted };
+    match change(&context, caller, &scene, (&submitted, SettingsSection::Access), |form| body::read(form)).await? {
+        Ok(path) => Ok(see_other(&path)),
+        Err(refusal) => {
+            let form = redrawn(&context, &scene.page, typed, &refusal);
+            draw(&context, &call.caller, scene, &form, Some(refusal))
+        }
+    }
+}
+
+fn stored(context: &HttpContext, scene: &PageScreen) -> Form {
+    let mut form = stored_form(&current_values(context, &scene.page), &FIELDS);
+    form.remove("password");
+    form.set("access", VisitorAccess::of(&scene.page).name());
+    for name in LISTS {
+        let lines = form.all(name).collect::<Vec<_>>().join("\n");
+        form.set(name, lines);
+    }
+    form
+}
+
+/// Form with the API's fields: the choice becomes `private` and `password`, and lines become entries. A stored password
+/// stays while its field is empty and passwords are chosen.
+fn normalize(mut form: Form) -> Form {
+    let choice = form.text("access").to_owned();
+    form.keep(&FIELDS);
+    form.set("private", if choice == "private" { "true" } else { "false" });
+    if choice != "password" {
+        form.set("password", "");
+    } else if form.text("password").is_empty() {
+        form.remove("password");
+    }
+    for name in LISTS {
+        let text = form.text(name).to_owned();
+        form.set(name, "");
+        text.split([',', '\n', ' ']).map(str::trim).filter(|it| !it.is_empty()).for_each(|it| form.add(name, it));
+    }
+    form
+}
+
+fn draw(
+    context: &HttpContext,
+    signed_in: &SignedIn,
+    scene: PageScreen,
+    form: &Form,
+    refusal: Option<FormRefusal>,
+) -> HandlerResult {
+    let mut view = form.view(scene.form_token());
+    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let feed = context.service.page_access.feed_base_url(&scene.page).map(|address| format!("{address}/feed.atom"));
+    let screen = VisitorAccessForm {
+        head: head(context, &signed_in.caller, &scene, SettingsSection::Access),
+        form: view,
+        has_password: scene.page.password_hash.is_some(),
+        feed,
+        asks_to_confirm: context.service.people.require_confirmed(&signed_in.session).is_err(),
+        frame: scene.frame,
+    };
+    reply_with(&screen, status)
+}

@@ -1,0 +1,206 @@
+//! Settings of a status page: a form for each section, the preview of its look, its deletion, and new pages.
+
+mod access;
+mod address;
+mod delete;
+mod look;
+mod new_page;
+mod preview;
+mod sections;
+
+use ::http::{Method, StatusCode};
+use futures_util::FutureExt;
+use parallax_core::id::PageId;
+use parallax_core::page::edit::PageEdit;
+use parallax_core::page::{NO_ACCOUNT, Page};
+use parallax_core::role::Permission;
+use parallax_service::Caller;
+use parallax_service::idempotency::IdempotentRequest;
+use serde_json::{Value, json};
+
+use super::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use super::frame::without_scheme;
+use super::page_screen::PageScreen;
+use super::{SignedIn, see_other};
+use crate::http::HttpContext;
+use crate::http::api::pages::view;
+use crate::http::error::HandlerResult;
+use crate::http::json_body::JsonObject;
+use crate::http::route::{HttpRoute, signed_in_route};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::Toast;
+use crate::views::dashboard::settings::{SettingsHead, SettingsSection, VisitorAccess};
+
+/// Slug that stands for any in an address. No page has it: slugs have no capital letters.
+const ANY_SLUG: &str = "SLUG";
+
+/// Routes of these screens.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
+    const GET: Method = Method::GET;
+    const POST: Method = Method::POST;
+    vec![
+        (
+            "/app/pages/new",
+            vec![
+                (GET, signed_in_route(|context, call| new_page::show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| new_page::create(context, call).boxed())),
+            ],
+        ),
+        ("/app/pages/{page}/settings", vec![(GET, signed_in_route(|_, call| first(call).boxed()))]),
+        (
+            "/app/pages/{page}/settings/look",
+            vec![
+                (GET, signed_in_route(|context, call| look::show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| look::save(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/pages/{page}/preview",
+            vec![
+                (GET, signed_in_route(|context, call| preview::show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| preview::unsaved(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/pages/{page}/settings/address",
+            vec![
+                (GET, signed_in_route(|context, call| address::show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| address::save(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/pages/{page}/settings/address/check",
+            vec![(POST, signed_in_route(|context, call| address::check(context, call).boxed()))],
+        ),
+        (
+            "/app/pages/{page}/settings/access",
+            vec![
+                (GET, signed_in_route(|context, call| access::show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| access::save(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/pages/{page}/settings/uptime",
+            vec![
+                (GET, signed_in_route(|context, call| sections::show_uptime(context, call).boxed())),
+                (POST, signed_in_route(|context, call| sections::save_uptime(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/pages/{page}/settings/language",
+            vec![
+                (GET, signed_in_route(|context, call| sections::show_language(context, call).boxed())),
+                (POST, signed_in_route(|context, call| sections::save_language(context, call).boxed())),
+            ],
+        ),
+        (
+            "/app/pages/{page}/settings/badges",
+            vec![(GET, signed_in_route(|context, call| sections::show_badges(context, call).boxed()))],
+        ),
+        (
+            "/app/pages/{page}/settings/delete",
+            vec![
+                (GET, signed_in_route(|context, call| delete::ask(context, call).boxed())),
+                (POST, signed_in_route(|context, call| delete::delete(context, call).boxed())),
+            ],
+        ),
+    ]
+}
+
+/// `GET /app/pages/{page}/settings`
+async fn first(call: RoutedRequest<SignedIn>) -> HandlerResult {
+    Ok(see_other(&format!("/app/pages/{}/settings/look", call.page_id()?)))
+}
+
+/// Heading of a section.
+fn head(context: &HttpContext, caller: &Caller, scene: &PageScreen, section: SettingsSection) -> SettingsHead {
+    let url = context.service.pages.url(&scene.page);
+    let manages = caller.allows(Permission::ManagePage);
+    let may_change = match section {
+        SettingsSection::Address | SettingsSection::Access | SettingsSection::Delete => manages,
+        SettingsSection::Look | SettingsSection::Uptime | SettingsSection::Language | SettingsSection::Badges => {
+            caller.allows(Permission::Edit)
+        }
+    };
+    SettingsHead {
+        section,
+        base: scene.base.clone(),
+        name: scene.page.name.clone(),
+        address: without_scheme(&url).to_owned(),
+        url,
+        access: VisitorAccess::of(&scene.page),
+        may_change,
+        tabs: SettingsHead::tabs(&scene.base, section, manages),
+    }
+}
+
+/// Values of a page as the API's body has them. A stored password is `true`: it is never shown, and null removes it. A
+/// claimed domain stands in for the one that is set.
+fn current_values(context: &HttpContext, page: &Page) -> JsonObject {
+    let document = serde_json::to_value(view::document(&context.service, page)).unwrap_or_default();
+    let Value::Object(mut values) = document else { return JsonObject::new() };
+    values.insert("password".to_owned(), if page.password_hash.is_some() { json!(true) } else { Value::Null });
+    if let Some(claim) = &page.domain_claim {
+        values.insert("customDomain".to_owned(), json!(claim.host));
+    }
+    values
+}
+
+/// Form of the page's values of those names, as text.
+fn stored_form(current: &JsonObject, names: &[&str]) -> Form {
+    let mut form = Form::default();
+    let mut drawn = JsonObject::new();
+    for name in names {
+        let value = current.get(*name).cloned().unwrap_or_default();
+        match &value {
+            Value::Null => form.set(name, ""),
+            Value::String(text) => form.set(name, text.as_str()),
+            Value::Array(items) => items.iter().filter_map(Value::as_str).for_each(|item| form.add(name, item)),
+            Value::Number(number) => form.set(name, number.as_f64().map(|it| it.to_string()).unwrap_or_default()),
+            other => form.set(name, other.to_string()),
+        }
+        drawn.insert((*name).to_owned(), value);
+    }
+    form.set(LOADED, loaded(&drawn));
+    form
+}
+
+/// Changes the page by a form of a section, by the rules of the API; returns where to go.
+async fn change(
+    context: &HttpContext,
+    caller: &Caller,
+    scene: &PageScreen,
+    (submitted, section): (&SubmittedForm, SettingsSection),
+    read: fn(&mut FormBody<'_>) -> PageEdit,
+) -> Saved {
+    let current = current_values(context, &scene.page);
+    let mut changes = FormBody::change(&submitted.form, &current);
+    let edit = read(&mut changes);
+    let conflicts = changes.into_conflicts();
+    if !conflicts.is_empty() {
+        return Ok(Err(FormRefusal::conflict(conflicts)));
+    }
+    let path = Toast::address(&format!("{}/settings/{}", scene.base, section.path()), "saved", 1);
+    let answer = |_: &Page| path.clone().into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
+    match context.service.pages.edit(caller, scene.page.id, &edit, &once).await {
+        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
+        Err(error) => Ok(Err(FormRefusal::of(error)?)),
+    }
+}
+
+/// The form as it is drawn again. After a conflict it is about the current values, so that saving it again keeps what
+/// was typed.
+fn redrawn(context: &HttpContext, page: &Page, mut form: Form, refusal: &FormRefusal) -> Form {
+    if refusal.status == StatusCode::CONFLICT {
+        form.set(LOADED, loaded(&current_values(context, page)));
+    }
+    form
+}
+
+/// Beginning and end of the addresses of pages, around the slug.
+fn around_slug(context: &HttpContext) -> (String, String) {
+    let page = Page::blank(PageId::from_u128(0), NO_ACCOUNT, ANY_SLUG.to_owned(), context.service.now());
+    let address = without_scheme(&context.service.pages.url(&page)).to_owned();
+    address.split_once(ANY_SLUG).map(|(before, after)| (before.to_owned(), after.to_owned())).unwrap_or_default()
+}
