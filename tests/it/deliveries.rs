@@ -55,6 +55,7 @@ impl Scene {
             enabled: true,
             health: DeliveryHealth::default(),
             created_at: wall_clock(),
+            evidence_link: false,
         });
     }
 

@@ -160,6 +160,7 @@ fn settings() -> EffectiveSettings {
         confirmation: ConfirmationPolicy::OtherNetwork,
         repeat_minutes: None,
         paused: false,
+        acknowledged_outage: None,
     }
 }
 

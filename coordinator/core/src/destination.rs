@@ -11,6 +11,7 @@ pub use mask::MASK;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
+use crate::compat;
 use crate::event::AlertKind;
 use crate::flapping::Aspect;
 use crate::id::{DestinationId, MonitorId, PageId};
@@ -46,6 +47,10 @@ pub struct Destination {
     pub health: DeliveryHealth,
     /// Creation time.
     pub created_at: Timestamp,
+    /// True if alerts of outages carry a link to their evidence, which works without sign-in. Older records lack this
+    /// field.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub evidence_link: bool,
 }
 
 /// The channel of a destination with its parameters. New variants are added only at the end.

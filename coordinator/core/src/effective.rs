@@ -8,7 +8,7 @@ use crate::id::{AccountId, MonitorId};
 use crate::monitor::Monitor;
 use crate::page::Page;
 use crate::plan::{Plan, PlanLimits};
-use crate::time::{MINUTE, SECOND};
+use crate::time::{MINUTE, SECOND, Timestamp};
 use crate::vantage::{Mesh, Region, RegionSet};
 
 /// Policy for confirming failures.
@@ -52,6 +52,8 @@ pub struct EffectiveSettings {
     pub repeat_minutes: Option<u16>,
     /// Set while paused: no checks are run.
     pub paused: bool,
+    /// Start of the outage that was acknowledged last: it has no still-down alerts.
+    pub acknowledged_outage: Option<Timestamp>,
 }
 
 impl EffectiveSettings {
@@ -94,6 +96,7 @@ impl EffectiveSettings {
             confirmation,
             repeat_minutes: None,
             paused: monitor.paused || (kind == CheckKind::Component && !plan.has_components()),
+            acknowledged_outage: monitor.acknowledgement.as_ref().map(|acknowledgement| acknowledgement.outage),
         }
     }
 

@@ -9,6 +9,7 @@ mod stored_report;
 pub use alert_kind::AlertKind;
 pub use round_report::{ProbeReason, RoundReport};
 
+use crate::acknowledgement::{Acknowledgement, AcknowledgementWithdrawal};
 use crate::compat;
 use crate::flapping::{Flapping, FlappingEnd};
 use crate::heartbeat::DeadlineExtension;
@@ -92,6 +93,33 @@ pub enum EventKind {
     FlappingEnded(FlappingEnd),
     /// For a while no check of a monitor could be judged, for an external reason.
     Unjudged(UnjudgedPeriod),
+    /// Somebody acknowledged a running outage.
+    OutageAcknowledged(Acknowledgement),
+    /// The acknowledgement of a running outage was taken back.
+    AcknowledgementWithdrawn(AcknowledgementWithdrawal),
+}
+
+impl EventKind {
+    /// Returns true if a person's or the scheduler's change caused it, which the driver has to apply to its machines.
+    pub const fn is_edit(&self) -> bool {
+        match self {
+            Self::MonitorEdited(_)
+            | Self::PageEdited(_)
+            | Self::Incident(_)
+            | Self::OutageAcknowledged(_)
+            | Self::AcknowledgementWithdrawn(_) => true,
+            Self::StatusChanged(_)
+            | Self::Round(_)
+            | Self::AgentJoined(_)
+            | Self::AgentRevoked(_)
+            | Self::QuarantineChanged(..)
+            | Self::ScopeChanged(_)
+            | Self::OperatorAlert(_)
+            | Self::DeadlineExtended(_)
+            | Self::FlappingEnded(_)
+            | Self::Unjudged(_) => false,
+        }
+    }
 }
 
 /// Kind of edit.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use chrono_tz::Tz;
 
-use crate::event::{RoundReport, StatusChange};
+use crate::event::{MonitorStatus, RoundReport, StatusChange};
 use crate::id::IncidentId;
 use crate::machine::{MachineView, RegionInspection};
 use crate::monitor::Monitor;
@@ -131,6 +131,16 @@ impl ExplanationKind {
         !matches!(self, Self::Up | Self::DisputedRound | Self::NotYetChecked | Self::NoPingYet | Self::Paused)
     }
 
+    /// Returns true if a change to that status says something about the state: what fails now without being down has
+    /// nothing to do with the last outage.
+    const fn follows_from(self, to: MonitorStatus) -> bool {
+        match self {
+            Self::Unconfirmed | Self::Disputed | Self::DisputedRound => false,
+            Self::Slow | Self::VendorDegraded => matches!(to, MonitorStatus::Slow),
+            _ => true,
+        }
+    }
+
     /// Returns true if it is an outage.
     pub const fn is_outage(self) -> bool {
         matches!(self, Self::Down | Self::PingMissing | Self::JobFailed | Self::VendorDown)
@@ -148,7 +158,7 @@ pub struct Explanation {
     pub lead: String,
     /// The rest of the sentence.
     pub detail: String,
-    /// What each region saw, in the order of regions; empty for heartbeats and components.
+    /// Evidence of each region, in the order of regions; empty for heartbeats and components.
     pub evidence: Vec<EvidenceRow>,
     /// Steps, oldest first.
     pub steps: Vec<ExplanationStep>,
@@ -160,12 +170,14 @@ impl Explanation {
     /// Explains a monitor's state.
     pub fn new(facts: &ExplanationFacts<'_>) -> Self {
         let headline = headline::headline(facts);
+        let change = facts.change.filter(|change| headline.kind.follows_from(change.to));
+        let facts = &ExplanationFacts { change, ..facts.clone() };
         Self {
             kind: headline.kind,
             title: headline.title,
             lead: headline.lead,
             detail: headline.detail,
-            evidence: evidence::rows(facts),
+            evidence: evidence::rows(facts, headline.kind),
             steps: steps::steps(facts, headline.kind),
             alerted_after_ms: steps::alerted_after(facts),
         }

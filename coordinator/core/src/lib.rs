@@ -7,6 +7,7 @@
 //! replayed.
 
 pub mod account;
+pub mod acknowledgement;
 pub mod alert_settings;
 pub mod assign;
 pub mod block;
@@ -22,6 +23,7 @@ pub mod dns_faults;
 pub mod downtime;
 pub mod effective;
 pub mod event;
+pub mod evidence_link;
 pub mod explanation;
 pub mod flapping;
 pub mod headline;
@@ -42,6 +44,7 @@ pub mod observation;
 pub mod one_time_link;
 pub mod operator_alert;
 pub mod outage;
+pub mod outage_evidence;
 pub mod page;
 pub mod page_view;
 pub mod patch;

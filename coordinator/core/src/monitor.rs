@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::acknowledgement::Acknowledgement;
 use crate::check::Check;
+use crate::compat;
 use crate::id::{MonitorId, PageId};
 use crate::plan::Plan;
 use crate::time::Timestamp;
@@ -45,6 +47,9 @@ pub struct Monitor {
     pub paused: bool,
     /// Creation time.
     pub created_at: Timestamp,
+    /// Newest acknowledgement, also of an outage that is over. Older records lack this field.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub acknowledgement: Option<Box<Acknowledgement>>,
 }
 
 /// The part of a monitor that its owner edits.
@@ -101,7 +106,13 @@ impl Monitor {
             position: seat.position,
             paused: settings.paused,
             created_at: seat.now,
+            acknowledgement: None,
         }
+    }
+
+    /// Returns the acknowledgement of the outage that began at `outage`; none for any other outage.
+    pub fn acknowledgement_of(&self, outage: Timestamp) -> Option<&Acknowledgement> {
+        self.acknowledgement.as_deref().filter(|acknowledgement| acknowledgement.outage == outage)
     }
 
     /// The slow threshold for readings from that region, in milliseconds. Thresholds by region need a plan
@@ -140,6 +151,7 @@ impl Monitor {
             latency_regions: settings.latency_regions,
             pinned_region: settings.pinned_region,
             paused: settings.paused,
+            acknowledgement: self.acknowledgement.clone(),
             ..*self
         }
     }

@@ -24,10 +24,10 @@ use crate::time::{DAY, Timestamp};
 use crate::uptime::{ErrorBudget, MonitoredTime, RoundTally, TimeSpan};
 use crate::vantage::{Region, RegionSet};
 
-pub use chart::{ChartRange, LatencyChart};
+pub use chart::{ChartRange, LatencyBand, LatencyChart};
 pub use freshness::{is_probed, is_stale, newest_check_at};
 pub use order::worst_first;
-pub use time_range::TimeRange;
+pub use time_range::{MAX_POINTS, TimeRange};
 
 /// Days that the uptime bars cover.
 pub const HISTORY_DAYS: usize = 90;

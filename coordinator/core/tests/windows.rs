@@ -30,6 +30,7 @@ fn heartbeat() -> EffectiveSettings {
         confirmation: ConfirmationPolicy::OtherNetwork,
         repeat_minutes: None,
         paused: false,
+        acknowledged_outage: None,
     }
 }
 

@@ -102,6 +102,7 @@ mod tests {
             position: 0,
             paused: false,
             created_at: Timestamp::from_millis(0),
+            acknowledgement: None,
         }
     }
 

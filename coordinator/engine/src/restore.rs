@@ -164,7 +164,13 @@ pub(crate) fn read_edits(
         edits.cursor = last.seq;
         for entry in &entries {
             match (&entry.event.kind, entry.event.monitor, entry.event.page) {
-                (EventKind::MonitorEdited(_), Some(monitor), _) => {
+                (
+                    EventKind::MonitorEdited(_)
+                    | EventKind::OutageAcknowledged(_)
+                    | EventKind::AcknowledgementWithdrawn(_),
+                    Some(monitor),
+                    _,
+                ) => {
                     monitors.insert(monitor);
                 }
                 (EventKind::Incident(_), _, Some(page)) => {
@@ -186,7 +192,9 @@ pub(crate) fn read_edits(
                     | EventKind::OperatorAlert(_)
                     | EventKind::DeadlineExtended(_)
                     | EventKind::FlappingEnded(_)
-                    | EventKind::Unjudged(_),
+                    | EventKind::Unjudged(_)
+                    | EventKind::OutageAcknowledged(_)
+                    | EventKind::AcknowledgementWithdrawn(_),
                     ..,
                 ) => {}
             }

@@ -240,6 +240,7 @@ fn monitor() -> Monitor {
         position: 0,
         paused: false,
         created_at: START,
+        acknowledgement: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use parallax_core::acknowledgement::ActorName;
 use parallax_core::id::{AccountId, KeyId, PageId, PersonId};
 use parallax_core::key::ApiKey;
 use parallax_core::page::Page;
@@ -95,6 +96,14 @@ impl Caller {
             Actor::Key(key) => ActorId::Key(key.id),
             Actor::Person { id, .. } => ActorId::Person(*id),
         }
+    }
+
+    /// Returns the name under which its changes are recorded.
+    pub fn actor_name(&self) -> ActorName {
+        ActorName::new(match &self.actor {
+            Actor::Key(key) => &key.name,
+            Actor::Person { name, .. } => name,
+        })
     }
 
     /// Returns the API key; none for a person.

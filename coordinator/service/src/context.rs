@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use parallax_core::event::EventKind;
 use parallax_core::plan::PlanLimits;
 use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
 use parallax_core::time::Timestamp;
@@ -138,9 +137,7 @@ impl ServiceContext {
     /// shows the status after the change.
     pub(super) async fn commit(&self, batch: Option<Batch>) -> std::result::Result<(), StoreError> {
         let Some(batch) = batch else { return Ok(()) };
-        let is_edit = batch.events.iter().any(|event| {
-            matches!(event.kind, EventKind::MonitorEdited(_) | EventKind::PageEdited(_) | EventKind::Incident(_))
-        });
+        let is_edit = batch.events.iter().any(|event| event.kind.is_edit());
         let committed = self.store().commit(batch).await?;
         if is_edit {
             self.await_edit(committed.last_event).await;

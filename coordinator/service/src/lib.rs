@@ -11,6 +11,7 @@ mod context;
 pub mod dashboard;
 pub mod domain_verification;
 mod driver_queries;
+pub mod evidence;
 pub mod hosts;
 pub mod idempotency;
 pub mod incidents;
@@ -48,6 +49,7 @@ pub use self::context::ServiceSettings;
 use self::dashboard::DashboardService;
 use self::deliveries::DeliveryService;
 use self::destinations::DestinationService;
+use self::evidence::EvidenceService;
 use self::hosts::domains::{DomainService, NoTxtLookup, TxtLookup};
 use self::hosts::{CertificateProblems, HostService};
 use self::idempotency::IdempotencyKey;
@@ -86,6 +88,8 @@ pub struct Services {
     pub monitors: Arc<MonitorService>,
     /// Histories of monitors, and the agents that run checks.
     pub history: Arc<HistoryService>,
+    /// Evidence links in alerts.
+    pub evidence: Arc<EvidenceService>,
     /// Pings of heartbeats.
     pub pings: PingService,
     /// Incidents and maintenance windows.
@@ -173,6 +177,7 @@ impl Services {
             pages: Arc::new(PageService::new(context, &keys)),
             deploys: DeployService::new(context),
             domains: Arc::new(DomainService::new(context, txt_lookup)),
+            evidence: Arc::new(EvidenceService::new(context)),
             pings: PingService::new(context, pings),
             alert_settings: AlertSettingsService::new(context),
             destinations: Arc::new(DestinationService::new(context, &limits)),

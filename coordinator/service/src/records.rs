@@ -74,7 +74,12 @@ impl ServiceContext {
     }
 
     pub(super) fn monitor_event(&self, page: PageId, monitor: MonitorId, edited: EditKind) -> Event {
-        Event { at: self.now(), page: Some(page), monitor: Some(monitor), kind: EventKind::MonitorEdited(edited) }
+        self.event_of(page, monitor, EventKind::MonitorEdited(edited))
+    }
+
+    /// Returns an event of a monitor, as of now.
+    pub(super) fn event_of(&self, page: PageId, monitor: MonitorId, kind: EventKind) -> Event {
+        Event { at: self.now(), page: Some(page), monitor: Some(monitor), kind }
     }
 
     pub(super) fn incident_event(&self, page: PageId, change: IncidentEvent) -> Event {

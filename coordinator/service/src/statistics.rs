@@ -144,6 +144,15 @@ pub trait Statistics: Send + Sync + fmt::Debug {
         range: ChartRange,
     ) -> BoxFuture<'a, ServiceResult<Vec<LatencyChart>>>;
 
+    /// Returns the response times of a monitor over that period as [`Self::charts`] does, with the lowest and highest of
+    /// each bucket.
+    fn latency<'a>(
+        &'a self,
+        page: &'a Page,
+        monitor: &'a Monitor,
+        range: ChartRange,
+    ) -> BoxFuture<'a, ServiceResult<LatencyChart>>;
+
     /// Lists the agents in service by region and network.
     fn agents_in_service(&self) -> Vec<ServingAgent>;
 
@@ -211,6 +220,15 @@ impl Statistics for NoStatistics {
         _stretch: ChartRange,
     ) -> BoxFuture<'a, ServiceResult<Vec<LatencyChart>>> {
         Box::pin(std::future::ready(Ok(vec![LatencyChart::default(); monitors.len()])))
+    }
+
+    fn latency<'a>(
+        &'a self,
+        _page: &'a Page,
+        _monitor: &'a Monitor,
+        _range: ChartRange,
+    ) -> BoxFuture<'a, ServiceResult<LatencyChart>> {
+        Box::pin(std::future::ready(Ok(LatencyChart::default())))
     }
 
     fn agents_in_service(&self) -> Vec<ServingAgent> {

@@ -12,6 +12,7 @@ mod notifications;
 mod page_deletion;
 mod page_events;
 mod page_limits;
+mod people;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -43,11 +43,11 @@ pub(super) fn start(
     store: &Store,
     clock: &Clock,
     settings: &ServiceSettings,
-    notices: OperatorAlertConsumer,
+    (alerts, notices): (AlertConsumer, OperatorAlertConsumer),
     wake: &Arc<Notify>,
     supervisor: &Supervisor,
 ) -> Consumers {
-    let alerts = Arc::new(AlertConsumer::new(settings.base_url.clone(), settings.root_domain.clone()));
+    let alerts = Arc::new(alerts);
     let subscribers = BulletinConsumer::new(settings.base_url.clone(), settings.root_domain.clone());
     // Bulletins are fanned out to subscribers in slices; the fan-out wakes the deliverer.
     let new_events = Arc::new(Notify::new());

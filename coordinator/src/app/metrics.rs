@@ -305,7 +305,7 @@ mod tests {
             mesh: Arc::default(),
             agents: Box::new(Vec::new),
             deliveries: Arc::new(Deliveries::new(Clock::system())),
-            alerts: Arc::new(AlertConsumer::new(String::new(), None)),
+            alerts: Arc::new(AlertConsumer::new(String::new(), None, Default::default())),
             store,
             supervisor: Supervisor::default(),
         };

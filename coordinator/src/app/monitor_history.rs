@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::RoundOutcome;
 use parallax_core::page::Page;
-use parallax_core::page_view::{ChartRange, LatencyChart};
+use parallax_core::page_view::{ChartRange, LatencyBand, LatencyChart};
 use parallax_core::plan::Plan;
 use parallax_core::rollup::{Histogram, OutcomeCounts, RollupRules, end_of_day, span_of_hour, start_of_day};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
@@ -18,7 +18,7 @@ use parallax_service::statistics::{CountsByDay, CountsBySlice, SliceOutcomes, Wa
 use parallax_store::StoreRead;
 
 /// Longest period drawn from single readings; longer ones are drawn from hourly roll-ups.
-const FROM_READINGS: i64 = 2 * DAY;
+pub(super) const FROM_READINGS: i64 = 2 * DAY;
 
 /// Percentage of a day that its rounds must cover for the day to count as fully watched.
 const FULL_DAY_PERCENT: i128 = 98;
@@ -172,8 +172,8 @@ pub(super) fn counts_by_slice(
     Ok(SliceOutcomes { by_region: counts, watched, ..SliceOutcomes::default() })
 }
 
-/// Median response time of each part of a period, by region: from readings if the period is short, otherwise from
-/// hourly roll-ups and the readings that are in none yet.
+/// Returns the median response time of each part of a period, by region: from readings if the period is short, otherwise
+/// from hourly roll-ups and the readings that are in none yet.
 pub(super) fn chart(
     history: &History,
     read: &dyn StoreRead,
@@ -181,55 +181,106 @@ pub(super) fn chart(
     counted: RegionSet,
     range: ChartRange,
 ) -> Result<LatencyChart, HistoryError> {
-    let ChartRange { from, to, buckets: parts } = range;
-    let mut chart = LatencyChart { from, to, counted, ..LatencyChart::default() };
-    if !monitor.check.kind().has_latency() || parts == 0 {
-        return Ok(chart);
-    }
-    let width = (to.since(from) / i64::try_from(parts).unwrap_or(i64::MAX)).max(MINUTE);
-    let bucket_of = |time: Timestamp| usize::try_from(time.since(from).div_euclid(width)).ok();
-    let mut folded: BTreeMap<Region, Vec<Histogram>> = BTreeMap::new();
-    let mut since = from;
-    if to.since(from) > FROM_READINGS {
-        since = from.max(to - FROM_READINGS);
-        for (hour, regions) in history.hours(read, monitor.id, from.hour()..to.hour())? {
-            let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
-            since = since.max(start + HOUR);
-            for (region, rollup) in regions {
-                let parts = folded.entry(region).or_insert_with(|| vec![Histogram::default(); parts]);
-                let Some(bucket) = bucket_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
-                rollup.vantages.iter().for_each(|(_, latencies)| bucket.merge(latencies));
+    Ok(LatencyBuckets::read(history, read, monitor, range)?.into_chart(counted, range))
+}
+
+/// Returns the same as [`chart`], with the lowest and highest response time of each part.
+pub(super) fn banded_chart(
+    history: &History,
+    read: &dyn StoreRead,
+    monitor: &Monitor,
+    counted: RegionSet,
+    range: ChartRange,
+) -> Result<LatencyChart, HistoryError> {
+    let buckets = LatencyBuckets::read(history, read, monitor, range)?;
+    let bands = buckets.bands();
+    Ok(LatencyChart { bands, ..buckets.into_chart(counted, range) })
+}
+
+/// Response times of a monitor in the buckets of a chart, by region.
+#[derive(Default)]
+struct LatencyBuckets {
+    /// From hourly roll-ups.
+    folded: BTreeMap<Region, Vec<Histogram>>,
+    /// From single readings. A bucket that has roll-ups ignores its few single readings.
+    exact: BTreeMap<Region, Vec<Vec<u32>>>,
+}
+
+impl LatencyBuckets {
+    fn read(
+        history: &History,
+        read: &dyn StoreRead,
+        monitor: &Monitor,
+        range: ChartRange,
+    ) -> Result<Self, HistoryError> {
+        let ChartRange { from, to, buckets: parts } = range;
+        let mut buckets = Self::default();
+        if !monitor.check.kind().has_latency() || parts == 0 {
+            return Ok(buckets);
+        }
+        let width = (to.since(from) / i64::try_from(parts).unwrap_or(i64::MAX)).max(MINUTE);
+        let bucket_of = |time: Timestamp| usize::try_from(time.since(from).div_euclid(width)).ok();
+        let mut since = from;
+        if to.since(from) > FROM_READINGS {
+            since = from.max(to - FROM_READINGS);
+            for (hour, regions) in history.hours(read, monitor.id, from.hour()..to.hour())? {
+                let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
+                since = since.max(start + HOUR);
+                for (region, rollup) in regions {
+                    let parts = buckets.folded.entry(region).or_insert_with(|| vec![Histogram::default(); parts]);
+                    let Some(bucket) = bucket_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
+                    rollup.vantages.iter().for_each(|(_, latencies)| bucket.merge(latencies));
+                }
             }
         }
+        for region in Region::ALL {
+            for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to + 1)? {
+                let Some(latency) = sample.latency_ms.filter(|_| sample.outcome == RoundOutcome::Passed) else {
+                    continue;
+                };
+                let parts = buckets.exact.entry(region).or_insert_with(|| vec![Vec::new(); parts]);
+                if let Some(bucket) = bucket_of(sample.due).and_then(|at| parts.get_mut(at)) {
+                    bucket.push(latency);
+                }
+            }
+        }
+        Ok(buckets)
     }
-    let mut exact: BTreeMap<Region, Vec<Vec<u32>>> = BTreeMap::new();
-    for region in Region::ALL {
-        for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to + 1)? {
-            let Some(latency) = sample.latency_ms.filter(|_| sample.outcome == RoundOutcome::Passed) else {
+
+    fn into_chart(mut self, counted: RegionSet, range: ChartRange) -> LatencyChart {
+        let mut chart = LatencyChart { from: range.from, to: range.to, counted, ..LatencyChart::default() };
+        for region in Region::ALL {
+            let (sums, singles) = (self.folded.get(&region), self.exact.get_mut(&region));
+            if sums.is_none() && singles.is_none() {
                 continue;
+            }
+            let mut medians: Vec<Option<u32>> = match sums {
+                Some(parts) => parts.iter().map(|bucket| bucket.quantile_ms(500)).collect(),
+                None => vec![None; range.buckets],
             };
-            let parts = exact.entry(region).or_insert_with(|| vec![Vec::new(); parts]);
-            if let Some(bucket) = bucket_of(sample.due).and_then(|at| parts.get_mut(at)) {
-                bucket.push(latency);
+            for (value, singles) in medians.iter_mut().zip(singles.into_iter().flatten()) {
+                *value = value.or_else(|| median(singles));
+            }
+            chart.regions.insert(region, medians);
+        }
+        chart
+    }
+
+    fn bands(&self) -> BTreeMap<Region, Vec<Option<LatencyBand>>> {
+        let of_histogram =
+            |bucket: &Histogram| Some(LatencyBand { min: bucket.quantile_ms(0)?, max: bucket.quantile_ms(1000)? });
+        let of_readings =
+            |bucket: &Vec<u32>| Some(LatencyBand { min: *bucket.iter().min()?, max: *bucket.iter().max()? });
+        let mut bands: BTreeMap<Region, Vec<Option<LatencyBand>>> =
+            self.folded.iter().map(|(region, parts)| (*region, parts.iter().map(of_histogram).collect())).collect();
+        for (region, parts) in &self.exact {
+            let bands = bands.entry(*region).or_insert_with(|| vec![None; parts.len()]);
+            for (band, readings) in bands.iter_mut().zip(parts) {
+                *band = band.or_else(|| of_readings(readings));
             }
         }
+        bands
     }
-    for region in Region::ALL {
-        let (sums, singles) = (folded.get(&region), exact.get_mut(&region));
-        if sums.is_none() && singles.is_none() {
-            continue;
-        }
-        let mut medians: Vec<Option<u32>> = match sums {
-            Some(parts) => parts.iter().map(|bucket| bucket.quantile_ms(500)).collect(),
-            None => vec![None; parts],
-        };
-        for (value, singles) in medians.iter_mut().zip(singles.into_iter().flatten()) {
-            // If the part already has roll-ups, the few single readings are ignored.
-            *value = value.or_else(|| median(singles));
-        }
-        chart.regions.insert(region, medians);
-    }
-    Ok(chart)
 }
 
 fn median(latencies: &mut [u32]) -> Option<u32> {

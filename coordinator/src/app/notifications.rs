@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use parallax_notify::consumers::alerts::AlertConsumer;
+use parallax_notify::consumers::evidence_links::EvidenceLinks;
 use parallax_notify::consumers::operator_alerts::OperatorAlertConsumer;
 use parallax_notify::deliver::channel::ServiceUrls;
 use parallax_notify::deliver::http_client::DeliveryClient;
@@ -32,7 +34,10 @@ pub(super) fn start(
     let StartContext { config, clock, supervisor } = context;
     let operator_alerts = alert_destinations(config, &settings.base_url);
     let wake = service.deliveries_due();
-    let consumers = consumers::start(store, clock, settings, operator_alerts, &wake, supervisor);
+    let evidence = Arc::clone(&service.evidence);
+    let evidence_links = EvidenceLinks::new(move |monitor, seq, now| evidence.url(monitor, seq, now));
+    let alerts = AlertConsumer::new(settings.base_url.clone(), settings.root_domain.clone(), evidence_links);
+    let consumers = consumers::start(store, clock, settings, (alerts, operator_alerts), &wake, supervisor);
     Ok(Notifications { consumers, deliverer: deliverer(context, store, service)? })
 }
 

@@ -212,14 +212,34 @@ impl Statistics for HistoryStatistics {
                 let effective = effective_settings(monitor, &page, plan, &limits);
                 let range = range.fitted_to(monitor.created_at, i64::from(effective.interval_ms));
                 let counted = effective.judged_latency_regions(&mesh);
-                let measured = |region| Some((region, effective.threshold(region)?));
-                let thresholds = counted.iter().filter_map(measured).collect();
                 let chart = monitor_history::chart(&history, read, monitor, counted, range)?;
-                Ok(LatencyChart { thresholds, ..chart })
+                Ok(LatencyChart { thresholds: thresholds(&effective, counted), ..chart })
             };
             monitors.iter().map(read_one).collect()
         });
         query.map(|result| result.map_err(ServiceError::from)).boxed()
+    }
+
+    fn latency<'a>(
+        &'a self,
+        page: &'a Page,
+        monitor: &'a Monitor,
+        range: ChartRange,
+    ) -> BoxFuture<'a, ServiceResult<LatencyChart>> {
+        let mesh = Arc::clone(&self.mesh.borrow());
+        let (history, page, monitor) = (Arc::clone(&self.history), page.clone(), monitor.clone());
+        let limits = self.verdict_settings.plan_limits;
+        let query = self.store.read(move |read| {
+            let effective = effective_settings(&monitor, &page, plan_of(read, page.account)?, &limits);
+            // Roll-ups are hourly: shorter buckets would leave gaps in the line.
+            let is_from_hours = range.to.since(range.from) > monitor_history::FROM_READINGS;
+            let least_width = i64::from(effective.interval_ms).max(if is_from_hours { HOUR } else { 0 });
+            let range = range.fitted_to(monitor.created_at, least_width);
+            let counted = effective.judged_latency_regions(&mesh);
+            let chart = monitor_history::banded_chart(&history, read, &monitor, counted, range)?;
+            Ok(LatencyChart { thresholds: thresholds(&effective, counted), ..chart })
+        });
+        query.map(|result: Result<_, StoreError>| result.map_err(ServiceError::from)).boxed()
     }
 
     fn agents_in_service(&self) -> Vec<ServingAgent> {
@@ -262,6 +282,11 @@ fn statistics_query(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now
 
 /// Effective settings of a monitor as its machine has them, except confirmation; the interval needs the real plan
 /// limits.
+/// Response time thresholds in milliseconds, of the counted regions that have one.
+fn thresholds(effective: &EffectiveSettings, counted: RegionSet) -> BTreeMap<Region, u32> {
+    counted.iter().filter_map(|region| Some((region, effective.threshold(region)?))).collect()
+}
+
 fn effective_settings(monitor: &Monitor, page: &Page, plan: Plan, limits: &PlanLimits) -> EffectiveSettings {
     EffectiveSettings::new(monitor, page, plan, limits, ConfirmationPolicy::default())
 }

@@ -37,7 +37,7 @@ impl FirstStart {
         } else {
             None
         };
-        // Whoever starts this program operates it.
+        // The person who starts this program operates it.
         let set_up_url = if service.people.members(account.id).await?.is_empty() {
             Some(service.people.create_set_up_link(account.id, true).await?)
         } else {

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use parallax_core::event::{Event, EventKind};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::memory::MemoryStore;
@@ -199,10 +198,7 @@ impl WriterThread {
         let newest = results.iter().flatten().map(|committed| committed.last_event).max();
         if let Some(newest) = newest {
             self.last_event.send_if_modified(|current| std::mem::replace(current, newest) != newest);
-            let is_edit = |event: &Event| {
-                matches!(event.kind, EventKind::MonitorEdited(_) | EventKind::PageEdited(_) | EventKind::Incident(_))
-            };
-            if group.iter().flat_map(|batch| &batch.events).any(is_edit) {
+            if group.iter().flat_map(|batch| &batch.events).any(|event| event.kind.is_edit()) {
                 self.last_edit.send_if_modified(|current| std::mem::replace(current, newest) != newest);
             }
         }

@@ -144,6 +144,7 @@ pub fn monitor(n: u128, page: u128, position: u32) -> Monitor {
         position,
         paused: false,
         created_at: at(7),
+        acknowledgement: None,
     }
 }
 
@@ -272,6 +273,7 @@ pub fn destination(n: u128, page: u128) -> Destination {
         enabled: true,
         health: DeliveryHealth::default(),
         created_at: at(16),
+        evidence_link: false,
     }
 }
 

@@ -86,6 +86,7 @@ async fn seed(made: &BenchInstallation, page: PageId, ports: &[u16], count: u32)
             enabled: true,
             health: DeliveryHealth::default(),
             created_at: Timestamp::from_millis(now_ms()),
+            evidence_link: false,
         });
     }
     store.commit(batch).await.expect("a commit");

@@ -49,6 +49,8 @@ pub struct DestinationEdit {
     pub monitor_ids: PatchField<Vec<String>>,
     /// True to switch it on.
     pub enabled: PatchField<bool>,
+    /// True to add a link to the evidence to alerts of outages.
+    pub evidence_link: PatchField<bool>,
     /// Errors for fields that were sent and can't be edited.
     pub read_only_errors: ValidationErrors,
 }
@@ -99,6 +101,7 @@ impl DestinationEdit {
             events: common.events,
             monitors: common.monitors,
             enabled: common.enabled,
+            evidence_link: common.evidence_link,
             created_at: now,
         })
     }
@@ -134,6 +137,7 @@ impl DestinationEdit {
             events: common.events,
             monitors: common.monitors,
             enabled: common.enabled,
+            evidence_link: common.evidence_link,
             health,
             ..before.clone()
         })
@@ -156,11 +160,13 @@ impl DestinationEdit {
         });
         let enabled = before.map(|before| before.enabled);
         let enabled = self.enabled.defaulted("enabled", enabled, true, &mut faults, |on| Ok(*on));
-        match (name, channel, enabled) {
-            (Some(name), Some(channel), Some(enabled)) if faults.is_empty() => {
-                Ok(CommonFields { name, channel, events, monitors, enabled })
+        let with_link = before.map(|before| before.evidence_link);
+        let with_link = self.evidence_link.defaulted("evidenceLink", with_link, false, &mut faults, |on| Ok(*on));
+        match (name, channel, enabled, with_link) {
+            (Some(name), Some(channel), Some(enabled), Some(evidence_link)) if faults.is_empty() => {
+                Ok(CommonFields { name, channel, events, monitors, enabled, evidence_link })
             }
-            (_, _, _) => Err(faults),
+            (..) => Err(faults),
         }
     }
 
@@ -255,6 +261,7 @@ struct CommonFields {
     events: Option<Vec<AlertKind>>,
     monitors: Option<Vec<MonitorId>>,
     enabled: bool,
+    evidence_link: bool,
 }
 
 /// Stored values of the fields that depend on the type.

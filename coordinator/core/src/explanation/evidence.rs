@@ -6,12 +6,15 @@ use crate::time::{MINUTE, Timestamp};
 use crate::vantage::{Region, RegionSet, VantageNo};
 use crate::verdict::RegionStatus;
 
-use super::ExplanationFacts;
+use super::{ExplanationFacts, ExplanationKind};
 
 /// Milliseconds after the first failure in which checks of other regions belong to it.
 const SWEEP_WINDOW: i64 = MINUTE;
 
-/// What one region saw.
+/// Age in milliseconds up to which a round that was not a plain pass explains the present state.
+const RECENT: i64 = 15 * MINUTE;
+
+/// Evidence of one region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceRow {
     /// The region.
@@ -73,8 +76,10 @@ impl EvidenceRound {
 }
 
 /// Rows of the table, in the order of regions.
-pub(super) fn rows(facts: &ExplanationFacts<'_>) -> Vec<EvidenceRow> {
-    if !facts.is_regional() {
+pub(super) fn rows(facts: &ExplanationFacts<'_>, kind: ExplanationKind) -> Vec<EvidenceRow> {
+    let is_contradicted =
+        matches!(kind, ExplanationKind::Unconfirmed | ExplanationKind::Disputed | ExplanationKind::DisputedRound);
+    if !facts.is_regional() || (facts.change.is_none() && !is_contradicted) {
         return Vec::new();
     }
     let known: RegionSet = facts.regions.iter().map(|it| it.region).collect();
@@ -113,7 +118,10 @@ fn row(region: Region, facts: &ExplanationFacts<'_>, decided: Option<&StatusChan
     if of_region.is_empty() {
         let swept = decided.and_then(|change| sweep(facts, change).into_iter().find(|it| it.region == region));
         // Without an outage, the newest round that was not a plain pass shows what is wrong.
-        let newest = || facts.rounds.iter().find(|it| it.region == region && it.reason != ProbeReason::Manual);
+        let is_recent = |it: &&RoundReport| {
+            it.region == region && it.reason != ProbeReason::Manual && facts.now.since(it.started) <= RECENT
+        };
+        let newest = || facts.rounds.iter().find(is_recent);
         of_region.extend(swept.or_else(|| if decided.is_none() { newest() } else { None }));
     }
     let mut rounds = of_region.into_iter();

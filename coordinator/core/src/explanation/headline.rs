@@ -10,14 +10,14 @@ use super::wording::{self, capitalized, clock, long_duration, period_text, short
 use super::{ExplanationFacts, ExplanationKind};
 
 /// Title and sentence.
-pub(super) struct Headline {
+pub(super) struct ExplanationHeadline {
     pub(super) kind: ExplanationKind,
     pub(super) title: String,
     pub(super) lead: String,
     pub(super) detail: String,
 }
 
-impl Headline {
+impl ExplanationHeadline {
     fn new(kind: ExplanationKind, title: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { kind, title: title.into(), lead: String::new(), detail: detail.into() }
     }
@@ -28,10 +28,14 @@ impl Headline {
 }
 
 /// Explains a state in one sentence.
-pub(super) fn headline(facts: &ExplanationFacts<'_>) -> Headline {
+pub(super) fn headline(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     let view = facts.view;
     if facts.monitor.paused {
-        return Headline::new(ExplanationKind::Paused, "Paused", "It is not checked, and no alerts are sent.");
+        return ExplanationHeadline::new(
+            ExplanationKind::Paused,
+            "Paused",
+            "It is not checked, and no alerts are sent.",
+        );
     }
     if let Some(until) = facts.maintenance_until {
         return maintenance(facts, until);
@@ -44,7 +48,7 @@ pub(super) fn headline(facts: &ExplanationFacts<'_>) -> Headline {
     }
 }
 
-fn maintenance(facts: &ExplanationFacts<'_>, until: Timestamp) -> Headline {
+fn maintenance(facts: &ExplanationFacts<'_>, until: Timestamp) -> ExplanationHeadline {
     let title = format!("In maintenance until {}", clock(until, facts.zone, facts.now));
     let meanwhile = match (facts.view.status, facts.view.down_from) {
         (MonitorStatus::Down, Some(from)) => format!(" It is down from {} meanwhile.", wording::regions(from)),
@@ -52,11 +56,11 @@ fn maintenance(facts: &ExplanationFacts<'_>, until: Timestamp) -> Headline {
         (_, _) => String::new(),
     };
     let detail = format!("No alerts are sent, and rounds don't count toward uptime.{meanwhile}");
-    Headline::new(ExplanationKind::Maintenance, title, detail)
+    ExplanationHeadline::new(ExplanationKind::Maintenance, title, detail)
 }
 
 /// Failures that change nothing: unconfirmed, or contradicted for some minutes.
-fn contradicted(facts: &ExplanationFacts<'_>) -> Option<Headline> {
+fn contradicted(facts: &ExplanationFacts<'_>) -> Option<ExplanationHeadline> {
     let view = facts.view;
     if !view.unconfirmed_from.is_empty() {
         return Some(unconfirmed(facts, view.unconfirmed_from));
@@ -76,10 +80,10 @@ fn contradicted(facts: &ExplanationFacts<'_>) -> Option<Headline> {
         (None, false) => format!("{} can't reach it, and other networks can.", wording::regions(regions)),
         (None, true) => "some networks can't reach it, and others can.".to_owned(),
     };
-    Some(Headline::new(ExplanationKind::Disputed, title, detail).led_by(lead))
+    Some(ExplanationHeadline::new(ExplanationKind::Disputed, title, detail).led_by(lead))
 }
 
-fn unconfirmed(facts: &ExplanationFacts<'_>, regions: RegionSet) -> Headline {
+fn unconfirmed(facts: &ExplanationFacts<'_>, regions: RegionSet) -> ExplanationHeadline {
     let pinned = facts.monitor.pinned_region;
     let reason = match pinned {
         Some(region) => {
@@ -95,16 +99,20 @@ fn unconfirmed(facts: &ExplanationFacts<'_>, regions: RegionSet) -> Headline {
         None => format!("it fails from {}, and no second network could check it.", wording::regions(regions)),
     };
     let title = format!("Failing from {}, not confirmed", wording::regions(regions));
-    Headline::new(ExplanationKind::Unconfirmed, title, format!("{reason} Nothing was sent."))
+    ExplanationHeadline::new(ExplanationKind::Unconfirmed, title, format!("{reason} Nothing was sent."))
         .led_by("Failing, not confirmed")
 }
 
-fn slow(facts: &ExplanationFacts<'_>) -> Headline {
+fn slow(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     let since = lasting(facts, facts.view.since);
     if facts.monitor.check.kind() == CheckKind::Component {
         let title = format!("Degraded{since}");
-        return Headline::new(ExplanationKind::VendorDegraded, title, "the vendor reports degraded performance.")
-            .led_by("Slow");
+        return ExplanationHeadline::new(
+            ExplanationKind::VendorDegraded,
+            title,
+            "the vendor reports degraded performance.",
+        )
+        .led_by("Slow");
     }
     let place = facts.view.slow_from.map(|from| format!(" from {}", wording::regions(from))).unwrap_or_default();
     let change = facts.change.filter(|change| change.to == MonitorStatus::Slow);
@@ -115,17 +123,17 @@ fn slow(facts: &ExplanationFacts<'_>) -> Headline {
         (None, Some(threshold)) => format!("responses{place} take longer than {threshold} ms."),
         (_, None) => format!("responses{place} take longer than the threshold."),
     };
-    Headline::new(ExplanationKind::Slow, format!("Slow{place}{since}"), detail).led_by("Slow")
+    ExplanationHeadline::new(ExplanationKind::Slow, format!("Slow{place}{since}"), detail).led_by("Slow")
 }
 
-fn up(facts: &ExplanationFacts<'_>) -> Headline {
+fn up(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     let disputed: RegionSet = disputing_regions(facts);
     let report = facts.rounds.iter().find(|report| {
         report.round_outcome == RoundOutcome::Disputed && (disputed.contains(report.region) || !facts.is_regional())
     });
     match report.filter(|_| !disputed.is_empty()).and_then(|report| disputed_round(facts, report)) {
-        Some(detail) => Headline::new(ExplanationKind::DisputedRound, "Up", detail).led_by("Disputed"),
-        None => Headline::new(ExplanationKind::Up, "Up", format!("Up{}.", lasting(facts, facts.view.since))),
+        Some(detail) => ExplanationHeadline::new(ExplanationKind::DisputedRound, "Up", detail).led_by("Disputed"),
+        None => ExplanationHeadline::new(ExplanationKind::Up, "Up", format!("Up{}.", lasting(facts, facts.view.since))),
     }
 }
 
@@ -153,7 +161,7 @@ fn disputed_round(facts: &ExplanationFacts<'_>, report: &RoundReport) -> Option<
     ))
 }
 
-fn down(facts: &ExplanationFacts<'_>) -> Headline {
+fn down(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     let view = facts.view;
     let lasts = lasting(facts, view.outage_since.or(view.since));
     let reason = view.down_reason.as_ref();
@@ -164,12 +172,16 @@ fn down(facts: &ExplanationFacts<'_>) -> Headline {
                 reason.map_or_else(|| "The vendor reports an outage".to_owned(), |it| capitalized(&it.to_string()));
             let incident = facts.incident.map(|it| format!(" Incident: “{}”.", it.title)).unwrap_or_default();
             let stop = if words.ends_with(['.', '!', '?']) { "" } else { "." };
-            Headline::new(ExplanationKind::VendorDown, format!("Down{lasts}"), format!("{words}{stop}{incident}"))
+            ExplanationHeadline::new(
+                ExplanationKind::VendorDown,
+                format!("Down{lasts}"),
+                format!("{words}{stop}{incident}"),
+            )
         }
         _ => {
             let place = view.down_from.map(|from| format!(" from {}", wording::regions(from))).unwrap_or_default();
             let title = format!("Down{place}{lasts}");
-            Headline::new(ExplanationKind::Down, title, down_detail(facts, reason))
+            ExplanationHeadline::new(ExplanationKind::Down, title, down_detail(facts, reason))
         }
     }
 }
@@ -225,12 +237,12 @@ fn network_of<'a>(facts: &'a ExplanationFacts<'_>, vantage: VantageNo) -> Networ
     facts.agents.get(&vantage).map_or(NetworkKey::Agent(vantage), |label| NetworkKey::Label(&label.network))
 }
 
-fn heartbeat_down(facts: &ExplanationFacts<'_>, reason: Option<&Failure>, lasts: &str) -> Headline {
+fn heartbeat_down(facts: &ExplanationFacts<'_>, reason: Option<&Failure>, lasts: &str) -> ExplanationHeadline {
     if let Some(Failure::JobFailed(code)) = reason {
         let code = code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
         let at = facts.view.outage_since.map(|at| format!(" at {}", clock(at, facts.zone, facts.now)));
         let detail = format!("The job reported a failure{code}{}.", at.unwrap_or_default());
-        return Headline::new(ExplanationKind::JobFailed, format!("Down{lasts}: the job failed"), detail);
+        return ExplanationHeadline::new(ExplanationKind::JobFailed, format!("Down{lasts}: the job failed"), detail);
     }
     let deadline = facts.deadline.or(facts.view.outage_since);
     let by = deadline.map(|at| format!(" by {}", clock(at, facts.zone, facts.now))).unwrap_or_default();
@@ -243,26 +255,26 @@ fn heartbeat_down(facts: &ExplanationFacts<'_>, reason: Option<&Failure>, lasts:
         }
     }
     let detail = format!("No ping{by} ({}).", facts_text.join(", "));
-    Headline::new(ExplanationKind::PingMissing, format!("Down{lasts}: ping missing"), detail)
+    ExplanationHeadline::new(ExplanationKind::PingMissing, format!("Down{lasts}: ping missing"), detail)
 }
 
-fn no_data(facts: &ExplanationFacts<'_>) -> Headline {
+fn no_data(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     let view = facts.view;
     if facts.monitor.check.kind() == CheckKind::Heartbeat {
         let detail = "It is watched from the first ping on.";
-        return Headline::new(ExplanationKind::NoPingYet, "Waiting for the first ping", detail);
+        return ExplanationHeadline::new(ExplanationKind::NoPingYet, "Waiting for the first ping", detail);
     }
     if !view.unconfirmed_from.is_empty() {
         return unconfirmed(facts, view.unconfirmed_from);
     }
     let Some(last) = &view.last_check else {
         let detail = "The first check starts within 5 s of an agent's schedule.";
-        return Headline::new(ExplanationKind::NotYetChecked, "Not checked yet", detail);
+        return ExplanationHeadline::new(ExplanationKind::NotYetChecked, "Not checked yet", detail);
     };
     if view.unjudged {
         let reason = last.error.as_ref().map_or_else(|| "no usable answer".to_owned(), ToString::to_string);
         let detail = format!("its checks can't be judged: {reason}. The fault isn't the target's.");
-        return Headline::new(ExplanationKind::Unjudged, "No data", detail).led_by("No data");
+        return ExplanationHeadline::new(ExplanationKind::Unjudged, "No data", detail).led_by("No data");
     }
     let age = short_duration(facts.now.since(last.at));
     let may_check = |region: Region| facts.monitor.pinned_region.is_none_or(|pinned| pinned == region);
@@ -277,7 +289,7 @@ fn no_data(facts: &ExplanationFacts<'_>) -> Headline {
         (true, None) => " It was up.",
     };
     let detail = format!("No fresh result for {age}: {why}{before}");
-    Headline::new(ExplanationKind::NoFreshResult, format!("No fresh result for {age}"), detail)
+    ExplanationHeadline::new(ExplanationKind::NoFreshResult, format!("No fresh result for {age}"), detail)
 }
 
 /// Clause with the length of a state; empty if it is not known.

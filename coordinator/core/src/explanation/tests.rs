@@ -209,6 +209,23 @@ fn the_steps_of_an_outage_are_in_order() {
 }
 
 #[test]
+fn an_unconfirmed_failure_is_not_explained_by_the_last_outage() {
+    let mut scene = Scene::down();
+    scene.view = Scene::new("http").view;
+    scene.region(Region::Asia).status = RegionStatus::Up;
+    scene.region(Region::Africa).not_passed = Some(RoundOutcome::Unconfirmed);
+    scene.view.unconfirmed_from = RegionSet::only(Region::Africa);
+    let recent = report(Region::Africa, NOW - MINUTE, RoundOutcome::Unconfirmed, (4, false), None);
+    let old = report(Region::Asia, NOW - HOUR, RoundOutcome::Disputed, (5, false), Some((8, true)));
+    scene.rounds = vec![recent, old];
+    let explanation = scene.explain();
+    assert_eq!((explanation.kind, explanation.steps.len()), (ExplanationKind::Unconfirmed, 0));
+    let seen: Vec<_> = explanation.evidence.iter().filter(|row| row.first.is_some()).collect();
+    assert_eq!(seen.len(), 1, "an old round says nothing about now");
+    assert_eq!((seen[0].region, seen[0].verdict), (Region::Africa, EvidenceVerdict::Unconfirmed));
+}
+
+#[test]
 fn lengths_and_times_are_short() {
     for (millis, text) in [
         (45 * SECOND, "45 s"),

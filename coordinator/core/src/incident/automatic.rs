@@ -99,7 +99,9 @@ impl<'a> IncidentTrigger<'a> {
                 | EventKind::OperatorAlert(_)
                 | EventKind::DeadlineExtended(_)
                 | EventKind::FlappingEnded(_)
-                | EventKind::Unjudged(_),
+                | EventKind::Unjudged(_)
+                | EventKind::OutageAcknowledged(_)
+                | EventKind::AcknowledgementWithdrawn(_),
                 _,
             ) => None,
         }

@@ -243,7 +243,9 @@ impl MonitorMachine {
 
     /// Handles a change of the monitor, its page or its plan. Everything is judged again at once.
     pub fn handle_edit(&mut self, settings: EffectiveSettings, step: &mut MachineStep<'_>) {
-        if settings.repeat_minutes != self.settings.repeat_minutes {
+        if settings.repeat_minutes != self.settings.repeat_minutes
+            || settings.acknowledged_outage != self.settings.acknowledged_outage
+        {
             self.skip_still_down(step.now);
         }
         self.settings = settings;
@@ -379,6 +381,6 @@ mod tests {
 
     #[test]
     fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
-        assert_eq!((size_of::<RegionState>(), size_of::<MonitorMachine>()), (80, 944));
+        assert_eq!((size_of::<RegionState>(), size_of::<MonitorMachine>()), (80, 960));
     }
 }

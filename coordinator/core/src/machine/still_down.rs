@@ -1,7 +1,7 @@
 //! Still-down alerts: repeated while an outage lasts, at whole intervals since it began, so that they do not drift.
 //!
-//! They have no stored state: an alert due while the coordinator is away, a window covers the monitor or the status
-//! is unknown is skipped, and the next one is the first interval still to come.
+//! They have no stored state: an alert due while the coordinator is away, a window covers the monitor, the outage is
+//! acknowledged or the status is unknown is skipped, and the next one is the first interval still to come.
 
 use crate::event::{AlertKind, MonitorStatus, StatusChange};
 use crate::time::{MINUTE, Timestamp};
@@ -15,7 +15,8 @@ impl MonitorMachine {
     pub(super) fn next_still_down_at(&self) -> Option<Timestamp> {
         let every = i64::from(self.settings.repeat_minutes.filter(|minutes| *minutes > 0)?) * MINUTE;
         let outage = self.state.outage.as_ref().filter(|_| self.state.status == MonitorStatus::Down)?;
-        if self.settings.paused || self.is_covered() {
+        let is_acknowledged = self.settings.acknowledged_outage == Some(outage.since);
+        if self.settings.paused || self.is_covered() || is_acknowledged {
             return None;
         }
         let over = self.still_down_handled_until()?.since(outage.since).max(0) / every;

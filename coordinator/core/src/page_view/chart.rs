@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::TimeRange;
 use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 use crate::vantage::{Region, RegionSet};
 
@@ -66,10 +67,25 @@ impl ChartRange {
         Self { from: to - width * parts, to, buckets: usize::try_from(parts).unwrap_or(1) }
     }
 
+    /// The range of that length up to `now`, with at most `points` buckets.
+    pub fn ending_at(now: Timestamp, range: TimeRange, points: usize) -> Self {
+        let length = i64::try_from(range.days()).unwrap_or(1) * DAY;
+        Self { from: now - length, to: now, buckets: points.clamp(1, range.max_points()) }
+    }
+
     /// Length of each bucket, in milliseconds.
     pub fn width(self) -> i64 {
         self.to.since(self.from) / i64::try_from(self.buckets.max(1)).unwrap_or(i64::MAX)
     }
+}
+
+/// Lowest and highest response time of a bucket, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatencyBand {
+    /// The lowest.
+    pub min: u32,
+    /// The highest.
+    pub max: u32,
 }
 
 /// Response times over a time range, in buckets of equal length.
@@ -83,6 +99,8 @@ pub struct LatencyChart {
     pub counted: RegionSet,
     /// Median of each bucket in milliseconds, by region; none without measurements.
     pub regions: BTreeMap<Region, Vec<Option<u32>>>,
+    /// Lowest and highest response time of each bucket, by region; only where they were requested.
+    pub bands: BTreeMap<Region, Vec<Option<LatencyBand>>>,
     /// Response time thresholds in milliseconds, for the counted regions that have one.
     pub thresholds: BTreeMap<Region, u32>,
 }

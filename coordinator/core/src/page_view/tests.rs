@@ -32,6 +32,7 @@ fn view(check: Check, days: &[(u64, u64)]) -> MonitorView {
         position: 0,
         paused: false,
         created_at: Timestamp::from_millis(0),
+        acknowledgement: None,
     };
     MonitorView {
         monitor,

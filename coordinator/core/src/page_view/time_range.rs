@@ -11,6 +11,9 @@ use crate::uptime::TimeSpan;
 const WEEK_SLICES: i64 = 28;
 const WEEK_SLICE: i64 = 6 * HOUR;
 
+/// Largest number of points in a line of a response-time series.
+pub const MAX_POINTS: usize = 720;
+
 /// Time range of uptime bars and charts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimeRange {
@@ -73,6 +76,15 @@ impl TimeRange {
             Self::Day => 96,
             Self::Week => 84,
             Self::Month | Self::Quarter => 90,
+        }
+    }
+
+    /// Largest number of buckets of a response-time series, of [`MAX_POINTS`] at most: a range of more than two days is
+    /// read from hours, so that shorter buckets would leave gaps.
+    pub const fn max_points(self) -> usize {
+        match self {
+            Self::Week => 7 * 24,
+            Self::Day | Self::Month | Self::Quarter => MAX_POINTS,
         }
     }
 

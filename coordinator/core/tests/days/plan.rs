@@ -224,5 +224,6 @@ fn settings(chance: &mut SeededRandom, vantages: &[Vantage]) -> EffectiveSetting
         confirmation: ConfirmationPolicy::OtherNetwork,
         repeat_minutes: chance.one_in(2).then_some(5),
         paused: false,
+        acknowledged_outage: None,
     }
 }

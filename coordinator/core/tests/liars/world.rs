@@ -142,6 +142,7 @@ impl SimulatedService {
             confirmation: ConfirmationPolicy::OtherNetwork,
             repeat_minutes: None,
             paused: false,
+            acknowledged_outage: None,
         }
     }
 

@@ -130,5 +130,6 @@ pub(crate) fn effective_settings(kind: CheckKind, interval_ms: u32) -> Effective
         confirmation: ConfirmationPolicy::OtherNetwork,
         repeat_minutes: None,
         paused: false,
+        acknowledged_outage: None,
     }
 }

@@ -107,6 +107,8 @@ pub(crate) fn set(settings: &mut EffectiveSettings, setting: &str, value: &str) 
         "pinned" => settings.pinned = if value == "nowhere" { None } else { Some(region(value)?) },
         "repeat" if value == "off" => settings.repeat_minutes = None,
         "repeat" => settings.repeat_minutes = u16::try_from(span(value)? / MINUTE).ok(),
+        "acknowledged" if value == "none" => settings.acknowledged_outage = None,
+        "acknowledged" => settings.acknowledged_outage = Some(time(value)?),
         "confirmation" if value == "repeat" => settings.confirmation = ConfirmationPolicy::Repeat,
         _ => return Err(format!("unknown setting '{setting} {value}'")),
     }

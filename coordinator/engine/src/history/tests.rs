@@ -58,6 +58,7 @@ fn monitor(slot: u32) -> Monitor {
         position: 0,
         paused: false,
         created_at: at(0),
+        acknowledgement: None,
     }
 }
 

@@ -276,7 +276,9 @@ impl Scheduler {
                         | EventKind::OperatorAlert(_)
                         | EventKind::DeadlineExtended(_)
                         | EventKind::FlappingEnded(_)
-                        | EventKind::Unjudged(_),
+                        | EventKind::Unjudged(_)
+                        | EventKind::OutageAcknowledged(_)
+                        | EventKind::AcknowledgementWithdrawn(_),
                         _,
                     ) => {}
                 }

@@ -31,6 +31,7 @@ fn a_round_of_the_domain_before_the_edit_is_stored_at_its_start_time() {
         confirmation: ConfirmationPolicy::default(),
         repeat_minutes: None,
         paused: false,
+        acknowledged_outage: None,
     };
     let due = |host: &str, round: i64| {
         let check = domain(1, host).check;

@@ -13,12 +13,14 @@ use parallax_core::destination::{ChannelKind, Destination};
 use parallax_core::event::{AlertKind, EventKind, StatusChange};
 use parallax_core::flapping::{Aspect, Flapping, FlappingEnd};
 use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::plan::Plan;
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::VantageNo;
 use parallax_store::{Batch, JournalEvent, Result, StoreRead};
 
+use super::evidence_links::EvidenceLinks;
 use super::{JournalConsumer, alert_log, event_delivery_id};
 use crate::render::alert_payload::AlertSubject;
 use crate::render::{self, AgentLabel, Alert};
@@ -32,14 +34,15 @@ const STABLE: &str = "steady";
 pub struct AlertConsumer {
     base_url: String,
     root_domain: Option<String>,
+    evidence_links: EvidenceLinks,
     counts: [AtomicU64; AlertKind::ALL.len()],
 }
 
 impl AlertConsumer {
     /// Creates the consumer. Pages are served below `base_url` (without a trailing slash) or under
-    /// `root_domain`.
-    pub fn new(base_url: String, root_domain: Option<String>) -> Self {
-        Self { base_url, root_domain, counts: Default::default() }
+    /// `root_domain`; alerts of outages get a link to their evidence if their destination wants one.
+    pub fn new(base_url: String, root_domain: Option<String>, evidence_links: EvidenceLinks) -> Self {
+        Self { base_url, root_domain, evidence_links, counts: Default::default() }
     }
 
     /// Number of alerts of each kind read since the start, whether or not any destination receives them.
@@ -48,6 +51,8 @@ impl AlertConsumer {
         AlertKind::ALL.map(|kind| (kind, counts.next().unwrap_or(0)))
     }
 
+    /// Returns the monitor that an alert is about; `None` if it no longer exists, or the alert is a still-down alert of
+    /// an acknowledged outage.
     fn subject(
         &self,
         destinations: &PageDestinations,
@@ -56,8 +61,9 @@ impl AlertConsumer {
     ) -> Result<Option<AlertSubject>> {
         let Some(monitor) = journal_event.event.monitor else { return Ok(None) };
         let url = || destinations.page.address(&self.base_url, self.root_domain.as_deref());
-        let monitor = read.monitor(monitor)?;
-        Ok(monitor.map(|monitor| AlertSubject::for_monitor(&destinations.page, url(), &monitor.value)))
+        let monitor = read.monitor(monitor)?.map(|monitor| monitor.value);
+        let monitor = monitor.filter(|monitor| !is_acknowledged_reminder(journal_event, monitor));
+        Ok(monitor.map(|monitor| AlertSubject::for_monitor(&destinations.page, url(), &monitor)))
     }
 }
 
@@ -94,12 +100,23 @@ impl JournalConsumer for AlertConsumer {
                 AlertTrigger::Change(_, change) => names.for_change(change, page_destinations.page.account, read)?,
                 AlertTrigger::Stable(_) => &no_agents,
             };
-            let alert_of = |kind, change| Alert { kind, subject: &subject, change, at, zone, agents, is_test: false };
-            // One message per channel, however many destinations use it.
-            let mut messages: BTreeMap<ChannelKind, DeliveryMessage> = BTreeMap::new();
+            let link = self.evidence_links.for_event(subject.monitor_id, journal_event.seq, now);
+            // One message per channel, with and without the link, however many destinations use it.
+            let mut messages: BTreeMap<(ChannelKind, bool), DeliveryMessage> = BTreeMap::new();
             for (destination, alert) in receivers {
-                let channel = destination.channel.kind();
-                let message = messages.entry(channel).or_insert_with(|| match alert {
+                let (channel, has_link) = (destination.channel.kind(), destination.evidence_link);
+                let evidence_url = link.as_deref().filter(|_| has_link);
+                let alert_of = |kind, change| Alert {
+                    kind,
+                    subject: &subject,
+                    change,
+                    at,
+                    zone,
+                    agents,
+                    evidence_url,
+                    is_test: false,
+                };
+                let message = messages.entry((channel, has_link)).or_insert_with(|| match alert {
                     DestinationAlert::Alert(kind, change) => render::render_alert(channel, &alert_of(kind, change)),
                     DestinationAlert::Flapping(kind, change, flapping) => {
                         render::render_flapping(channel, &alert_of(kind, change), flapping)
@@ -193,6 +210,13 @@ impl DestinationAlert<'_> {
             Self::Stable(end) => Some(end.flapping.since),
         }
     }
+}
+
+/// Returns true for a still-down alert of an outage that was acknowledged after the event. Later ones have no event.
+fn is_acknowledged_reminder(journal_event: &JournalEvent, monitor: &Monitor) -> bool {
+    let EventKind::StatusChanged(change) = &journal_event.event.kind else { return false };
+    let outage = change.down_since.filter(|_| change.alert == Some(AlertKind::StillDown));
+    outage.is_some_and(|outage| monitor.acknowledgement_of(outage).is_some())
 }
 
 fn alert_delivery(

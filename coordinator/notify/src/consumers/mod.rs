@@ -9,6 +9,7 @@ pub mod alerts;
 pub mod automatic_incidents;
 pub mod bulletin_fanout;
 pub mod bulletins;
+pub mod evidence_links;
 pub mod operator_alerts;
 
 use std::sync::Arc;

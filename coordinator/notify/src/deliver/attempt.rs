@@ -4,6 +4,7 @@ use parallax_core::delivery::{
     AttemptOutcome, Delivery, DeliveryAttempt, DeliveryMessage, DeliveryState, MailMessage, Recipient, excerpt,
 };
 use parallax_core::destination::{ChannelKind, Destination};
+use parallax_core::event::AlertKind;
 use parallax_core::id::DeliveryId;
 use parallax_core::page::Page;
 use parallax_core::subscriber::{Contact, Subscriber};
@@ -29,6 +30,10 @@ pub(super) async fn attempt(context: &DeliveryContext, id: DeliveryId) -> TurnRe
         Ok(NextAction::Undeliverable) => {
             maintenance::drop_waiting(context, [id].into()).await;
             TurnResult { is_receiver_stale: true, ..TurnResult::finished() }
+        }
+        Ok(NextAction::Acknowledged) => {
+            maintenance::drop_waiting(context, [id].into()).await;
+            TurnResult::finished()
         }
         Ok(NextAction::Send { route, secrets, is_test, challenge }) => {
             let (at, started_at) = (context.clock.now(), Instant::now());
@@ -85,6 +90,8 @@ enum NextAction {
     NotDue(TurnResult),
     /// The receiver no longer exists, is disabled or is not part of the plan; the delivery is dropped.
     Undeliverable,
+    /// A still-down alert of an outage that was acknowledged since; the delivery is dropped.
+    Acknowledged,
     /// Ready to send.
     Send {
         route: Box<RouteResult>,
@@ -131,6 +138,9 @@ fn prepare(context: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
     // A test may check whether a receiver that was switched off can be reached again.
     if !is_test && !is_reachable(context, read, delivery.to)? {
         return Ok(NextAction::Undeliverable);
+    }
+    if is_acknowledged_reminder(read, &delivery)? {
+        return Ok(NextAction::Acknowledged);
     }
     let metadata = AttemptMetadata { delivery: id, at: now };
     let mut secrets = Vec::new();
@@ -180,6 +190,16 @@ fn prepare(context: &DeliveryContext, id: DeliveryId) -> Result<NextAction> {
     let challenge = challenge::challenge_value(&delivery);
     let send = |route| NextAction::Send { route: Box::new(route), secrets, is_test, challenge };
     Ok(route.map_or(NextAction::Undeliverable, send))
+}
+
+/// Returns true for a still-down alert of an acknowledged outage. It is read right before sending, so that no such alert
+/// leaves after an acknowledgement was answered, unless it was being sent already.
+fn is_acknowledged_reminder(read: &dyn StoreRead, delivery: &Delivery) -> Result<bool> {
+    if delivery.event != AlertKind::StillDown.name() {
+        return Ok(false);
+    }
+    let (Some(monitor), Some(outage)) = (delivery.monitor, delivery.outage_start) else { return Ok(false) };
+    Ok(read.monitor(monitor)?.is_some_and(|monitor| monitor.value.acknowledgement_of(outage).is_some()))
 }
 
 /// Builds an alert mail with the link that lets its reader stop these alerts.

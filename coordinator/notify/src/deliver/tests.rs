@@ -1,5 +1,6 @@
 //! The deliverer with an in-memory store and receivers on loopback; the clock is set manually.
 
+mod acknowledged_outages;
 mod alert_confirmation;
 mod mailboxes;
 mod plan_channels;

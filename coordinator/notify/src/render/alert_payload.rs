@@ -101,6 +101,9 @@ pub struct AlertPayload {
     /// Rounds that led to the event, in order of their start; empty for events that are not decided by
     /// rounds.
     evidence: Vec<AlertRound>,
+    /// went-down, still-down, recovered: page with the evidence of the outage, which works without sign-in for 7 days;
+    /// null in other events, and unless the destination's `evidenceLink` is set.
+    evidence_url: Option<String>,
     /// Present, and true, only in a test: nothing happened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     test: bool,
@@ -144,6 +147,7 @@ impl AlertPayload {
             at: at.as_millis(),
             flapping: change.flapping.is_some(),
             evidence: alert_evidence::alert_rounds(&change.evidence, alert.agents),
+            evidence_url: alert.outage_evidence_url().map(str::to_owned),
             test: alert.is_test,
         }
     }
@@ -225,6 +229,7 @@ mod tests {
             "at",
             "flapping",
             "evidence",
+            "evidenceUrl",
         ];
         assert_eq!(names, expected);
     }

@@ -15,6 +15,8 @@ const MAX_NAME: usize = 100;
 const MAX_REASON: usize = 400;
 const MAX_ADDRESS: usize = 300;
 const MAX_EVIDENCE: usize = 1_500;
+/// Text of the link to the page with the evidence.
+pub(super) const EVIDENCE_LABEL: &str = "Evidence";
 
 /// Text of an alert. Every string is one bounded line without control characters, not escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub(super) struct AlertText {
     pub(super) monitor: String,
     /// The page's URL.
     pub(super) page_url: String,
+    /// URL of the page with the evidence, for alerts of outages to destinations that want it.
+    pub(super) evidence_url: Option<String>,
     /// Severity.
     pub(super) severity: AlertSeverity,
     /// True if the problem has just begun; false for a reminder.
@@ -61,7 +65,8 @@ impl AlertText {
         };
         let alert_text = Self::new(alert.subject, &format!("{prefix}{}", title(alert.kind)), severity, alert.at);
         let is_new = alert.kind != AlertKind::StillDown;
-        Self { facts: facts(alert), evidence: evidence(alert), is_new, ..alert_text }
+        let evidence_url = alert.outage_evidence_url().map(|url| text::single_line(url, MAX_ADDRESS));
+        Self { facts: facts(alert), evidence: evidence(alert), evidence_url, is_new, ..alert_text }
     }
 
     /// Builds the text of a monitor that has started flapping.
@@ -75,7 +80,8 @@ impl AlertText {
         facts.extend(self::facts(alert).into_iter().filter(|(label, _)| FLAPPING_FACTS.contains(label)));
         let quiet_minutes = STABLE_AFTER.div_euclid(MINUTE);
         facts.push(("Next", format!("one message after {quiet_minutes} minutes without a change")));
-        Self { facts, evidence: evidence(alert), ..alert_text }
+        let evidence_url = alert.outage_evidence_url().map(|url| text::single_line(url, MAX_ADDRESS));
+        Self { facts, evidence: evidence(alert), evidence_url, ..alert_text }
     }
 
     /// Builds the text of a monitor that is stable again.
@@ -101,15 +107,22 @@ impl AlertText {
             page,
             monitor,
             page_url: text::single_line(&subject.page_url, MAX_ADDRESS),
+            evidence_url: None,
             severity,
             is_new: true,
             at,
         }
     }
 
+    /// Facts, followed by the evidence link if there is one: for channels that show URLs in text as links.
+    pub(super) fn facts_with_link(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let link = self.evidence_url.as_deref().map(|url| (EVIDENCE_LABEL, url));
+        self.facts.iter().map(|(label, value)| (*label, value.as_str())).chain(link)
+    }
+
     /// Facts and evidence as lines of plain text.
     pub(super) fn plain_text(&self) -> String {
-        let facts = self.facts.iter().map(|(label, value)| format!("{label}: {value}"));
+        let facts = self.facts_with_link().map(|(label, value)| format!("{label}: {value}"));
         facts.chain(self.evidence.iter().cloned()).collect::<Vec<_>>().join("\n")
     }
 }

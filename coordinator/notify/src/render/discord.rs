@@ -16,8 +16,7 @@ const MAX_CONTENT: usize = 2_000;
 pub(super) fn body(alert_text: &AlertText) -> Value {
     let headline = escape_markdown(&alert_text.headline);
     let fields: Vec<Value> = alert_text
-        .facts
-        .iter()
+        .facts_with_link()
         .map(|(label, value)| {
             let value = text::truncate(&escape_markdown(value), MAX_FIELD);
             json!({ "name": label, "value": value, "inline": value.len() <= 40 })

@@ -119,7 +119,7 @@ pub(crate) fn owner_reminder(notification: &IncidentNotification<'_>, silent_ms:
         heading_color: HeadingColor::Warning,
         paragraphs: vec![paragraph],
         facts: facts(notification, Language::En),
-        link: Some(("Open the incident".to_owned(), incident_url(notification))),
+        links: vec![("Open the incident".to_owned(), incident_url(notification))],
         footer: vec![format!("You received this email because a reminder is set for this incident of {page}.")],
         ..MailContent::default()
     }
@@ -180,7 +180,7 @@ fn mail(notification: &IncidentNotification<'_>, update: Option<&IncidentUpdate>
         heading_color: color,
         facts: facts(notification, notification.language),
         body: update.map(|update| mail_body(&update.body)),
-        link: Some((messages.open.to_owned(), incident_url(notification))),
+        links: vec![(messages.open.to_owned(), incident_url(notification))],
         ..MailContent::default()
     }
     .render()

@@ -2,9 +2,11 @@
 
 use askama::Template;
 use parallax_core::delivery::MailMessage;
+use parallax_core::evidence_link::EVIDENCE_LIFE;
 use parallax_core::locale::fill;
 use parallax_core::page::Page;
 use parallax_core::page::branding::Language;
+use parallax_core::time::DAY;
 use parallax_i18n::mail_messages;
 use parallax_template::template_file;
 
@@ -15,6 +17,9 @@ use super::{Alert, text};
 const MAX_SUBJECT: usize = 200;
 /// Text of the link that stops alerts to a mailbox.
 const STOP_LINK_TEXT: &str = "Stop these alerts";
+/// Text of the link to the page with the evidence.
+const EVIDENCE_LINK_TEXT: &str = "See the evidence without signing in (for 7 days)";
+const _: () = assert!(EVIDENCE_LIFE == 7 * DAY, "the text states it");
 /// Placeholder in the HTML for the footer of each recipient. Nothing else in the content can produce a
 /// comment.
 const FOOTER_PLACEHOLDER: &str = "<!--footer-->";
@@ -40,8 +45,8 @@ pub(super) struct MailContent {
     pub(super) list: Vec<String>,
     /// Longer text in its source form and as sanitized HTML.
     pub(super) body: Option<MailBody>,
-    /// Link text and URL.
-    pub(super) link: Option<(String, String)>,
+    /// Links: text and URL.
+    pub(super) links: Vec<(String, String)>,
     /// Small print.
     pub(super) footer: Vec<String>,
 }
@@ -118,6 +123,8 @@ impl MailContent {
 /// Renders the mail of an alert.
 pub(super) fn alert_mail(alert: &Alert<'_>) -> MailMessage {
     let alert_text = AlertText::for_alert(alert);
+    let evidence_link = alert_text.evidence_url.map(|url| (EVIDENCE_LINK_TEXT.to_owned(), url));
+    let page_link = ("Open the status page".to_owned(), alert_text.page_url);
     MailContent {
         title: alert_text.headline,
         heading_color: match alert_text.severity {
@@ -128,7 +135,7 @@ pub(super) fn alert_mail(alert: &Alert<'_>) -> MailMessage {
         facts: alert_text.facts,
         list_title: "Check results",
         list: alert_text.evidence,
-        link: Some(("Open the status page".to_owned(), alert_text.page_url)),
+        links: evidence_link.into_iter().chain([page_link]).collect(),
         footer: vec![format!("You received this email because this address receives alerts for {}.", alert_text.page)],
         ..MailContent::default()
     }

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use parallax_core::delivery::DeliveryMessage;
 use parallax_core::destination::ChannelKind;
 use parallax_core::event::{AlertKind, StatusChange};
-use parallax_core::flapping::{Flapping, FlappingEnd};
+use parallax_core::flapping::{Aspect, Flapping, FlappingEnd};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::VantageNo;
 use serde_json::Value;
@@ -59,8 +59,18 @@ pub struct Alert<'a> {
     pub zone: chrono_tz::Tz,
     /// Names of the agents in the evidence.
     pub agents: &'a AgentLabels,
+    /// Link to the evidence of an outage, which works without sign-in; `None` if the destination wants none. Alerts
+    /// about speed don't show it.
+    pub evidence_url: Option<&'a str>,
     /// True for a test alert.
     pub is_test: bool,
+}
+
+impl<'a> Alert<'a> {
+    /// Returns the evidence link of an alert about an outage; `None` for one about speed.
+    fn outage_evidence_url(&self) -> Option<&'a str> {
+        self.evidence_url.filter(|_| Aspect::of(self.kind) == Aspect::Availability)
+    }
 }
 
 /// Agents' names by number.

@@ -8,7 +8,7 @@
 use parallax_core::event::AlertKind;
 use serde_json::{Value, json};
 
-use super::alert_text::AlertText;
+use super::alert_text::{AlertText, EVIDENCE_LABEL};
 use super::{Alert, text};
 
 /// Field of a message that holds the follow-up event; the field itself is not sent.
@@ -28,6 +28,9 @@ pub(super) fn body(alert: &Alert<'_>) -> Value {
         AlertKind::Recovered => ("resolve", "down", "info"),
         AlertKind::BackToNormal => ("resolve", "slow", "info"),
     };
+    let link = |url: &str, text: &str| json!({ "href": url, "text": text });
+    let mut links = vec![link(&alert_text.page_url, "Status page")];
+    links.extend(alert_text.evidence_url.as_deref().map(|url| link(url, EVIDENCE_LABEL)));
     let severity = if alert.is_test { "info" } else { severity };
     let mut body = json!({
         "event_action": action,
@@ -44,7 +47,7 @@ pub(super) fn body(alert: &Alert<'_>) -> Value {
         },
         "client": "Parallax",
         "client_url": alert_text.page_url,
-        "links": [{ "href": alert_text.page_url, "text": "Status page" }],
+        "links": links,
     });
     if alert.kind == AlertKind::Recovered
         && let Some(fields) = body.as_object_mut()

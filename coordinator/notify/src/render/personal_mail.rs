@@ -73,7 +73,7 @@ pub fn dashboard_sign_in(base_url: &str, link: &str) -> MailMessage {
             format!("Someone asked to sign in to {url} with this email address."),
             "The link works once, for 15 minutes, in the browser that asked for it.".to_owned(),
         ],
-        link: Some(("Sign in".to_owned(), link.to_owned())),
+        links: vec![("Sign in".to_owned(), link.to_owned())],
         footer: vec!["If it was not you, ignore this mail. Nothing happens until the link is used.".to_owned()],
         ..MailContent::default()
     }
@@ -103,7 +103,7 @@ fn link_mail(
         language: page.language,
         title: fill(title, &[&title_name]),
         paragraphs: vec![fill(lead, &[&lead_name])],
-        link: Some((label.to_owned(), link.to_owned())),
+        links: vec![(label.to_owned(), link.to_owned())],
         footer: vec![note.to_owned()],
         ..MailContent::default()
     }

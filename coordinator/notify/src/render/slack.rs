@@ -15,8 +15,7 @@ pub(super) fn body(alert_text: &AlertText) -> Value {
     let headline = text::escape_slack(&alert_text.headline);
     let escaped = |text: &str| text::truncate(&text::escape_slack(text), MAX_TEXT);
     let fields: Vec<Value> = alert_text
-        .facts
-        .iter()
+        .facts_with_link()
         .map(|(label, value)| json!({ "title": label, "value": escaped(value), "short": value.len() <= 40 }))
         .collect();
     json!({

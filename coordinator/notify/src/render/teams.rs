@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::alert_text::{AlertSeverity, AlertText};
+use super::alert_text::{AlertSeverity, AlertText, EVIDENCE_LABEL};
 use super::text;
 
 /// Builds the request body.
@@ -29,6 +29,9 @@ pub(super) fn body(alert_text: &AlertText) -> Value {
     body.extend(alert_text.evidence.iter().map(|sentence| {
         line(vec![json!({ "type": "TextRun", "text": text::escape_teams(sentence), "isSubtle": true })])
     }));
+    let action = |title: &str, url: &str| json!({ "type": "Action.OpenUrl", "title": title, "url": url });
+    let mut actions = vec![action("Status page", &alert_text.page_url)];
+    actions.extend(alert_text.evidence_url.as_deref().map(|url| action(EVIDENCE_LABEL, url)));
     json!({
         "type": "message",
         "attachments": [{
@@ -41,7 +44,7 @@ pub(super) fn body(alert_text: &AlertText) -> Value {
                 "fallbackText": text::escape_teams(&alert_text.headline),
                 "msteams": { "width": "Full" },
                 "body": body,
-                "actions": [{ "type": "Action.OpenUrl", "title": "Status page", "url": alert_text.page_url }],
+                "actions": actions,
             },
         }],
     })

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::alert_text::{AlertSeverity, AlertText};
+use super::alert_text::{AlertSeverity, AlertText, EVIDENCE_LABEL};
 use super::text;
 
 /// Maximum length of a message in UTF-16 units, without tags.
@@ -23,7 +23,9 @@ pub(super) fn body(alert_text: &AlertText) -> Value {
     for (label, value) in &alert_text.facts {
         message.push_str(&format!("{label}: {}\n", escaped(value)));
     }
-    let link = format!("\n<a href=\"{}\">Status page</a>", text::escape_html(&alert_text.page_url));
+    let anchor = |url: &str, label: &str| format!("\n<a href=\"{}\">{label}</a>", text::escape_html(url));
+    let mut link = alert_text.evidence_url.as_deref().map(|url| anchor(url, EVIDENCE_LABEL)).unwrap_or_default();
+    link.push_str(&anchor(&alert_text.page_url, "Status page"));
     let used_units = message.encode_utf16().count() + link.encode_utf16().count();
     // Escapes only make it longer than what is counted.
     let evidence = text::truncate(&alert_text.evidence.join("\n"), MAX_TEXT.saturating_sub(used_units) / 2);

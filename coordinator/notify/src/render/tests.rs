@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::*;
 
+mod evidence_links;
 mod hostile;
 mod languages;
 
@@ -32,11 +33,12 @@ pub(super) struct AlertFixture<'a> {
     pub(super) monitor: &'a str,
     pub(super) reason: Option<&'a str>,
     pub(super) is_test: bool,
+    pub(super) evidence_url: Option<&'a str>,
 }
 
 impl Default for AlertFixture<'_> {
     fn default() -> Self {
-        Self { page: "Shop", monitor: "Checkout", reason: None, is_test: false }
+        Self { page: "Shop", monitor: "Checkout", reason: None, is_test: false, evidence_url: None }
     }
 }
 
@@ -82,6 +84,7 @@ impl AlertFixture<'_> {
             at: Timestamp::from_millis(31_000),
             zone: chrono_tz::Europe::Berlin,
             agents: &labels,
+            evidence_url: self.evidence_url,
             is_test: self.is_test,
         })
     }

@@ -12,6 +12,7 @@ use parallax_core::incident::{MAX_COUNTED_WINDOWS, MAX_WINDOW};
 use parallax_core::member::AgentRecord;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
+use parallax_core::page_view::{ChartRange, LatencyChart, TimeRange};
 use parallax_core::rollup::{OutcomeCounts, day_of, end_of_day, start_of_day};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_core::uptime::{MonitoredTime, TimeSpan, TimeSpans};
@@ -94,7 +95,10 @@ fn is_listed(event: &JournalEvent) -> bool {
     match &event.event.kind {
         // "Still down" alerts repeat without changing anything.
         EventKind::StatusChanged(change) => change.is_transition(),
-        EventKind::ScopeChanged(_) | EventKind::DeadlineExtended(_) => true,
+        EventKind::ScopeChanged(_)
+        | EventKind::DeadlineExtended(_)
+        | EventKind::OutageAcknowledged(_)
+        | EventKind::AcknowledgementWithdrawn(_) => true,
         _ => false,
     }
 }
@@ -135,7 +139,8 @@ impl HistoryService {
         Ok(HistorySlice { items: items.collect(), next, agents: self.context.agents_by_number().await? })
     }
 
-    /// Lists changes of a monitor's status, of its affected regions and of a heartbeat's deadline, newest first.
+    /// Lists changes of a monitor's status, of its affected regions and of a heartbeat's deadline, and acknowledgements
+    /// of its outages, newest first.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a monitor that the key can't access.
@@ -247,6 +252,24 @@ impl HistoryService {
             MonitorDay { date, counts, uptime }
         };
         Ok(days.map(day).collect())
+    }
+
+    /// Returns a monitor's response times by region, of that range or as much of it as the monitor's age fills, with at
+    /// most `points` points a line. Empty for a type without response times.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a monitor that the key can't access.
+    pub async fn latency(
+        &self,
+        caller: &Caller,
+        (page, id): (PageId, MonitorId),
+        range: TimeRange,
+        points: usize,
+    ) -> ServiceResult<LatencyChart> {
+        let page = self.context.page(caller, page)?;
+        let monitor = self.context.monitor_on(&page, id)?.value;
+        let range = ChartRange::ending_at(self.context.now(), range, points);
+        self.context.statistics.latency(&page, &monitor, range).await
     }
 
     /// Reads the downtime of a page's monitors that have no rounds of their own, in the same order: each is given

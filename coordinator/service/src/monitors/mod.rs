@@ -1,5 +1,6 @@
 //! Monitors: creation, edits, deletion, and reading with their current state and statistics.
 
+mod acknowledgement;
 pub mod bulk;
 pub mod check_filter;
 mod check_now;

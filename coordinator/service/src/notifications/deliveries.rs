@@ -227,6 +227,7 @@ impl DeliveryService {
             at: now,
             zone: page.timezone,
             agents: &BTreeMap::new(),
+            evidence_url: None,
             is_test: true,
         };
         let message = render::render_alert(destination.channel.kind(), &alert);

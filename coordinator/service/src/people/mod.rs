@@ -1,6 +1,6 @@
 //! Persons who sign in to the dashboard: set-up of an account, sign-in by password or mailed link, and their sessions.
 //!
-//! A session is found by the hash of a secret in the browser's cookie, and is made anew at each sign-in. An unknown
+//! A session is found by the hash of a secret in the browser's cookie, and each sign-in makes a new one. An unknown
 //! address, a wrong password and a person without an account are answered alike, after the same work.
 
 mod browser;

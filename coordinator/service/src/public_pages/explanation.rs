@@ -47,7 +47,7 @@ pub struct MonitorExplanation {
     pub interval_ms: Option<u32>,
 }
 
-/// What the journal says about a change.
+/// Entries of the journal about a change.
 #[derive(Default)]
 struct ChangeRecord {
     change: Option<(u64, StatusChange)>,

@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
-use parallax_core::page_view::{ChartRange, LatencyChart};
+use parallax_core::page_view::{ChartRange, LatencyBand, LatencyChart};
 use parallax_core::plan::Plan;
 use parallax_core::rollup::OutcomeCounts;
 use parallax_core::time::Timestamp;
@@ -94,6 +94,15 @@ impl Statistics for FakeMesh {
         NoStatistics.charts(page, monitors, range)
     }
 
+    fn latency<'a>(
+        &'a self,
+        _page: &'a Page,
+        _monitor: &'a Monitor,
+        range: ChartRange,
+    ) -> BoxFuture<'a, ServiceResult<LatencyChart>> {
+        Box::pin(std::future::ready(Ok(made_up_latency(range))))
+    }
+
     fn agents_in_service(&self) -> Vec<ServingAgent> {
         let agent = |region| ServingAgent { region, network: "AS64500".to_owned(), address: None };
         self.0.lock().unwrap().0.iter().map(agent).collect()
@@ -101,5 +110,22 @@ impl Statistics for FakeMesh {
 
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {
         NoStatistics.can_confirm(page, plan, monitor)
+    }
+}
+
+/// Two lines: a counted one of Europe with a gap at its start, and one of Asia.
+fn made_up_latency(range: ChartRange) -> LatencyChart {
+    let line = |first: Option<u32>, rest: u32| -> Vec<Option<u32>> {
+        std::iter::once(first).chain(std::iter::repeat(Some(rest))).take(range.buckets).collect()
+    };
+    let band = |median: &Option<u32>| median.map(|it| LatencyBand { min: it - 10, max: it + 10 });
+    let regions = BTreeMap::from([(Region::Europe, line(None, 100)), (Region::Asia, line(Some(300), 300))]);
+    LatencyChart {
+        from: range.from,
+        to: range.to,
+        counted: RegionSet::only(Region::Europe),
+        bands: regions.iter().map(|(region, line)| (*region, line.iter().map(band).collect())).collect(),
+        regions,
+        thresholds: BTreeMap::from([(Region::Europe, 400)]),
     }
 }

@@ -41,6 +41,7 @@ fn monitor() -> Monitor {
         position: 0,
         paused: false,
         created_at: MADE,
+        acknowledgement: None,
     }
 }
 
@@ -179,4 +180,31 @@ async fn a_chart_has_a_line_from_the_fifth_minute_on() {
     let mean = young.mean();
     let first = mean.iter().position(Option::is_some).unwrap();
     assert!(mean[first..].iter().all(Option::is_some), "one line: {mean:?}");
+}
+
+#[tokio::test]
+async fn a_banded_chart_has_the_lowest_and_highest_of_each_part_around_its_median() {
+    let (store, history) = with_rounds((0..10).map(|n| (n * INTERVAL, true))).await;
+    let (now, monitor) = (MADE + 5 * MINUTE, monitor());
+    let counted = RegionSet::only(Region::Europe);
+    for range in [
+        ChartRange { from: now - DAY, to: now, buckets: 48 },
+        ChartRange { from: now - 7 * DAY, to: now, buckets: 168 },
+    ] {
+        let read = store.reader();
+        let plain = chart(&history, read.as_ref(), &monitor, counted, range).unwrap();
+        let banded = banded_chart(&history, read.as_ref(), &monitor, counted, range).unwrap();
+        assert!(plain.bands.is_empty() && plain.regions == banded.regions, "{banded:?}");
+        let (medians, bands) = (&banded.regions[&Region::Europe], &banded.bands[&Region::Europe]);
+        assert_eq!((medians.len(), bands.len()), (range.buckets, range.buckets));
+        let mut measured = 0;
+        for (median, band) in medians.iter().zip(bands) {
+            assert_eq!(median.is_some(), band.is_some());
+            if let (Some(median), Some(band)) = (median, band) {
+                assert!(band.min <= *median && *median <= band.max, "{band:?} {median}");
+                measured += 1;
+            }
+        }
+        assert_eq!(measured, 1, "{range:?}");
+    }
 }

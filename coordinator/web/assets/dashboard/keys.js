@@ -34,7 +34,7 @@
     const lines = [
       ["Ctrl K", "search"],
       ["/", "filter"],
-      ["g o", "overview; m monitors, i incidents, w maintenance, a alerts, p page, s mesh"],
+      ["g o", "overview, m monitors, i incidents, w maintenance, a alerts, p page, s mesh"],
       ["j k", "next and previous row"],
       ["x", "select a row"],
       ["n", "new"],

@@ -4,7 +4,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ::http::{HeaderMap, Method};
+use ::http::header::CONTENT_TYPE;
+use ::http::{HeaderMap, HeaderValue, Method};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_service::idempotency::IdempotencyKey;
 use parallax_service::{Caller, ServiceError};
@@ -79,6 +80,18 @@ impl<C> RoutedRequest<C> {
 }
 
 impl RoutedRequest<Caller> {
+    /// Reads the body; an empty one becomes an empty JSON object, for a route whose body is optional.
+    pub(super) async fn fill_empty_body(&mut self) -> Result<(), ApiError> {
+        let bytes = json_body::read_bytes(&self.headers, &mut self.body).await?;
+        if bytes.is_empty() {
+            self.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            self.body = json_body::from_bytes(b"{}".to_vec());
+        } else {
+            self.body = json_body::from_bytes(bytes);
+        }
+        Ok(())
+    }
+
     /// Reads the body as a JSON object, and the idempotency key if there is one.
     pub(super) async fn json_object(&mut self) -> Result<(json_body::JsonObject, Option<IdempotencyKey>), ApiError> {
         let bytes = json_body::read_bytes(&self.headers, &mut self.body).await?;

@@ -80,12 +80,23 @@ pub(super) fn routes() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
             vec![(POST, key_route(|context, call| history::check_now(context, call).boxed()))],
         ),
         (
+            "/api/v1/pages/{page}/monitors/{monitor}/acknowledge",
+            vec![
+                (POST, key_route(|context, call| monitors::acknowledgement::acknowledge(context, call).boxed())),
+                (DELETE, key_route(|context, call| monitors::acknowledgement::withdraw(context, call).boxed())),
+            ],
+        ),
+        (
             "/api/v1/pages/{page}/monitors/{monitor}/checks",
             vec![(GET, key_route(|context, call| history::checks(context, call).boxed()))],
         ),
         (
             "/api/v1/pages/{page}/monitors/{monitor}/events",
             vec![(GET, key_route(|context, call| history::events(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/latency",
+            vec![(GET, key_route(|context, call| monitors::latency::show(context, call).boxed()))],
         ),
         (
             "/api/v1/pages/{page}/monitors/{monitor}/uptime",

@@ -1,6 +1,7 @@
 //! Tests of the API without sockets: not-found hints, key errors, the order of errors, rate limits and pages.
 
 mod account;
+mod acknowledgement;
 mod branding;
 mod chart_ranges;
 mod contract_precedence;
@@ -12,6 +13,7 @@ mod dashboard_monitor_forms;
 mod dashboard_monitors;
 mod dashboard_screens;
 mod dashboard_sign_in;
+mod evidence;
 mod fast_path;
 mod feeds;
 mod field_bounds;
@@ -19,6 +21,7 @@ mod heartbeats;
 mod incidents;
 mod installation;
 mod large_pages;
+mod latency;
 mod legacy;
 mod monitor_bulk;
 mod monitor_order;
@@ -35,6 +38,7 @@ mod pages;
 mod protected_pages;
 mod round_trips;
 mod secrets;
+mod signed_in_browser;
 mod socket;
 mod subscribe;
 mod well_known;
@@ -43,14 +47,11 @@ use std::sync::Arc;
 
 use ::http::{HeaderMap, Method};
 use futures_util::StreamExt;
-use parallax_core::account::Account;
 use parallax_core::key::KeyAccess;
-use parallax_core::role::Role;
-use parallax_service::people::NewSession;
 use parallax_service::test_world::{World, world};
 use serde_json::{Value, json};
-use url::form_urlencoded;
 
+pub(super) use self::signed_in_browser::SignedInBrowser;
 use super::HttpContext;
 use super::dispatch::{ParsedRequest, handle};
 use super::route::RouteTable;
@@ -80,20 +81,6 @@ pub(super) struct TestResponse {
     pub(super) text: String,
     /// The raw body.
     pub(super) bytes: bytes::Bytes,
-}
-
-/// A browser that is signed in to the dashboard.
-#[derive(Debug, Clone)]
-pub(super) struct SignedInBrowser {
-    pub(super) cookie: String,
-    pub(super) form_token: String,
-}
-
-impl SignedInBrowser {
-    pub(super) fn of(client: &TestClient, session: &NewSession) -> Self {
-        let form_token = client.world.service.people.form_token(session.session.id);
-        Self { cookie: format!("__Host-plx={}", session.token.reveal()), form_token }
-    }
 }
 
 impl TestClient {
@@ -163,37 +150,6 @@ impl TestClient {
         let text = if body.is_null() { "" } else { &text };
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
         self.send(method, path, &headers, text).await
-    }
-
-    /// Signs in a new member of the owner's account with that role.
-    pub(super) async fn sign_in(&self, role: Role) -> SignedInBrowser {
-        SignedInBrowser::of(self, &self.world.signed_in(role).await)
-    }
-
-    /// The account that owns nothing of the owner's.
-    pub(super) async fn stranger_account(&self) -> Account {
-        let accounts = self.world.service.accounts.list().await.unwrap();
-        accounts.into_iter().find(|account| account.id == self.world.foreign.account).unwrap()
-    }
-
-    /// Opens a screen of the dashboard.
-    pub(super) async fn open(&self, browser: &SignedInBrowser, path: &str) -> TestResponse {
-        self.send("GET", path, &[("cookie", &browser.cookie)], "").await
-    }
-
-    /// Sends a form of the dashboard, with its token.
-    pub(super) async fn submit(&self, browser: &SignedInBrowser, path: &str, fields: &[(&str, &str)]) -> TestResponse {
-        let form = form_urlencoded::Serializer::new(String::new())
-            .append_pair("form_token", &browser.form_token)
-            .extend_pairs(fields)
-            .finish();
-        self.send_form(path, &[("cookie", &browser.cookie)], &form).await
-    }
-
-    /// Sends a form as a browser does from the dashboard's own page.
-    pub(super) async fn send_form(&self, path: &str, headers: &[(&'static str, &str)], form: &str) -> TestResponse {
-        let own = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "same-origin")];
-        self.send("POST", path, &[headers, &own].concat(), form).await
     }
 
     pub(super) async fn get(&self, path: &str) -> TestResponse {

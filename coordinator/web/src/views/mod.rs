@@ -13,6 +13,7 @@ mod chart;
 pub(crate) mod dashboard;
 pub(crate) mod embed;
 pub(crate) mod embed_snippets;
+pub(crate) mod evidence;
 pub(crate) mod feeds;
 mod format;
 pub(crate) mod frame;

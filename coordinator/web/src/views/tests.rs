@@ -125,7 +125,7 @@ fn history_with(number: u32, days_with_data: usize) -> MonitorHistory {
     }
     let thresholds = BTreeMap::from([(Region::Europe, 250)]);
     let counted = RegionSet::only(Region::Europe);
-    let chart = LatencyChart { from: NOW - DAY, to: NOW, counted, regions, thresholds };
+    let chart = LatencyChart { from: NOW - DAY, to: NOW, counted, regions, thresholds, ..LatencyChart::default() };
     MonitorHistory { days, regions: region_counts, chart, ..MonitorHistory::default() }
 }
 

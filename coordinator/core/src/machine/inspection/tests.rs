@@ -30,6 +30,7 @@ fn settings(kind: CheckKind) -> EffectiveSettings {
         confirmation: ConfirmationPolicy::OtherNetwork,
         repeat_minutes: Some(10),
         paused: false,
+        acknowledged_outage: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parallax_core::account::Account;
+use parallax_core::acknowledgement::{Acknowledgement, ActorName};
 use parallax_core::delivery::DeliveryState;
 use parallax_core::destination::{Channel, DeliveryHealth, DisableReason, SigningSecrets};
 use parallax_core::event::{EditKind, Event, MonitorStatus, ProbeReason, RoundReport, UnjudgedPeriod};
@@ -34,7 +35,10 @@ impl AlertBench {
         batch.event(Event { at: at(1), page: Some(page_id(1)), monitor: None, kind });
         store.commit(batch).await.unwrap();
         consumers::init_cursor::<AlertConsumer>(&store).await.unwrap();
-        let alerts = Arc::new(AlertConsumer::new("https://status.example".to_owned(), None));
+        let evidence_links = EvidenceLinks::new(|monitor, seq, now| {
+            format!("https://status.example/evidence/{monitor}-{seq}-{}", now.as_millis())
+        });
+        let alerts = Arc::new(AlertConsumer::new("https://status.example".to_owned(), None, evidence_links));
         Self { store, clock: Clock::manual(at(50_000)), alerts }
     }
 
@@ -292,4 +296,48 @@ async fn chats_get_two_messages_about_flapping_and_others_one_for_each_change() 
     let outage_starts: Vec<_> = deliveries_to(2).iter().map(|it| it.outage_start).collect();
     assert_eq!(outage_starts[..2], [Some(at(40_000)), Some(at(40_001))]);
     assert_eq!(bench.alerts.counts()[0], (AlertKind::WentDown, 20), "every alert is counted");
+}
+
+#[tokio::test]
+async fn only_still_down_alerts_of_an_acknowledged_outage_are_left_out() {
+    let bench = AlertBench::new(Store::in_memory().unwrap()).await;
+    bench.write(destination(1, 1)).await;
+    let acknowledgement =
+        Acknowledgement { outage: at(40_000), by: ActorName::new("deploys"), at: at(40_500), note: None };
+    bench.write(Monitor { acknowledgement: Some(Box::new(acknowledgement)), ..monitor(1, 1, 0) }).await;
+    let event = |kind, outage| {
+        let mut event = alert_event(kind, 1, 41_000);
+        let EventKind::StatusChanged(change) = &mut event.kind else { unreachable!() };
+        change.down_since = Some(at(outage));
+        event
+    };
+    // The first was committed before the acknowledgement and is read after it.
+    let next_outage = event(AlertKind::StillDown, 42_000);
+    bench
+        .commit_events(vec![event(AlertKind::StillDown, 40_000), event(AlertKind::Recovered, 40_000), next_outage])
+        .await;
+    while bench.consume().await != Ok(ConsumerTurn::Idle) {}
+    let sent: Vec<_> = bench.deliveries().into_iter().map(|it| (it.event, it.outage_start)).collect();
+    assert_eq!(sent, [("recovered".to_owned(), Some(at(40_000))), ("still-down".to_owned(), Some(at(42_000)))]);
+}
+
+#[tokio::test]
+async fn only_destinations_that_want_it_get_the_evidence_link() {
+    let bench = AlertBench::new(Store::in_memory().unwrap()).await;
+    bench.write(webhook(1)).await;
+    bench.write(Destination { evidence_link: true, ..webhook(2) }).await;
+    let events = [AlertKind::WentDown, AlertKind::Recovered, AlertKind::WentSlow];
+    let last = bench.commit_events(events.map(|kind| alert_event(kind, 1, 40_000)).to_vec()).await;
+    while bench.consume().await != Ok(ConsumerTurn::Idle) {}
+    let urls: Vec<Value> = bench
+        .deliveries()
+        .iter()
+        .map(|delivery| match &delivery.message {
+            DeliveryMessage::Json(json) => serde_json::from_slice::<Value>(json).unwrap()["evidenceUrl"].clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let url = |seq: u64| Value::from(format!("https://status.example/evidence/{}-{seq}-50000", monitor_id(1)));
+    // By event, then by destination; the last event is about speed.
+    assert_eq!(urls, [Value::Null, url(last - 2), Value::Null, url(last - 1), Value::Null, Value::Null]);
 }

@@ -41,7 +41,7 @@ fn hostile() -> Vec<String> {
 #[test]
 fn hostile_text_is_escaped_in_every_chat() {
     for text in hostile() {
-        let fixture = AlertFixture { page: &text, monitor: &text, reason: Some(&text), is_test: false };
+        let fixture = AlertFixture { page: &text, monitor: &text, reason: Some(&text), ..AlertFixture::default() };
         for (channel, kind) in ChannelKind::ALL.into_iter().flat_map(|c| AlertKind::ALL.map(|k| (c, k))) {
             if matches!(channel, ChannelKind::Email | ChannelKind::Webhook) {
                 continue;
@@ -109,7 +109,7 @@ fn assert_only_our_tags(text: &str, at: &str) {
 #[test]
 fn hostile_text_is_escaped_in_mails() {
     for text in hostile() {
-        let fixture = AlertFixture { page: &text, monitor: &text, reason: Some(&text), is_test: false };
+        let fixture = AlertFixture { page: &text, monitor: &text, reason: Some(&text), ..AlertFixture::default() };
         let usual = AlertFixture { reason: Some("x"), ..AlertFixture::default() };
         for kind in AlertKind::ALL {
             let mail = mail::with_unsubscribe(&fixture.mail(kind), &named(&text), "https://s.example/u");

@@ -28,6 +28,7 @@ pub(crate) fn default_destination(page: PageId, email: String, now: Timestamp) -
         enabled: true,
         health: Default::default(),
         created_at: now,
+        evidence_link: false,
     }
 }
 

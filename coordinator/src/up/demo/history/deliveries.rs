@@ -48,6 +48,7 @@ impl AlertWriter<'_> {
                 zone: self.page.timezone,
                 agents: &agents,
                 is_test: false,
+                evidence_url: None,
             };
             let receivers = self.destinations.iter().filter(|it| it.receives(kind, monitor.record.id));
             deliveries.extend(receivers.map(|destination| delivery(destination, &alert, seq)));

@@ -19,6 +19,7 @@ mod monitor_list;
 mod monitors;
 mod overview;
 mod page_screen;
+mod person;
 mod search;
 mod security;
 mod session_cookie;
@@ -28,7 +29,8 @@ mod sign_in;
 mod signed_in;
 mod subscribers;
 pub(super) use error_page::error_page;
-pub(super) use signed_in::{SignedIn, respond};
+pub(super) use person::SignedIn;
+pub(super) use signed_in::respond;
 
 use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY};
 use ::http::{Method, StatusCode};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ::http::Method;
 use futures_util::FutureExt;
+use parallax_core::event::MonitorStatus;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::patch::PatchField;
@@ -23,6 +24,9 @@ use crate::views::dashboard::{self, BulkScreen, ListFilter, MonitorListScreen, R
 
 /// Maximum monitors of one form: a plan's largest number with its vendor components.
 const MAX_SELECTED: usize = 1000;
+
+/// Maximum monitors that an address names.
+const MAX_IN_ADDRESS: usize = 100;
 
 /// Routes of the list.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -63,10 +67,11 @@ async fn list(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     Ok(screen(dashboard::render(&MonitorListScreen::new(frame, &rows, filter, lead, new_key()))?))
 }
 
-/// What a form does with its monitors.
+/// Act of a form on its monitors.
 enum BulkAct {
-    Edit(MonitorEdit, &'static str),
+    Edit(Box<MonitorEdit>, &'static str),
     Delete,
+    Maintenance,
 }
 
 /// `POST /app/pages/{page}/monitors/bulk`
@@ -81,13 +86,23 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     if named.is_empty() {
         return Ok(see_other(&list));
     }
+    if matches!(act, BulkAct::Maintenance) {
+        return Ok(see_other(&maintenance_path(page, &named)));
+    }
+    let down: Vec<String> = named.iter().filter(|it| it.is_down).map(|it| it.name.clone()).collect();
+    if act.pauses() && !down.is_empty() && form.text("confirm") != "pause" {
+        let ids = named.iter().map(|it| it.id).collect();
+        let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
+        return Ok(screen(dashboard::render(&BulkScreen::ask_to_pause(frame, ids, down, new_key()))?));
+    }
     if matches!(act, BulkAct::Delete) && form.text("confirm").trim() != BulkScreen::word(named.len()) {
         let is_wrong = form.has("confirm");
         let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
+        let named = named.into_iter().map(|it| (it.id, it.name)).collect();
         return Ok(screen(dashboard::render(&BulkScreen::ask(frame, named, is_wrong, new_key()))?));
     }
     let (mut changed, mut refused) = (0, Vec::new());
-    for (id, name) in named {
+    for ChosenMonitor { id, name, .. } in named {
         match apply(&context, &caller, (page, id), &act, form.text(ONCE)).await {
             Ok(()) => changed += 1,
             Err(error) => refused.push((name, reason(error)?)),
@@ -96,7 +111,7 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     if refused.is_empty() {
         let toast = match act {
             BulkAct::Edit(_, toast) => toast,
-            BulkAct::Delete => "monitors-deleted",
+            BulkAct::Delete | BulkAct::Maintenance => "monitors-deleted",
         };
         return Ok(see_other(&Toast::address(&list, toast, changed)));
     }
@@ -106,7 +121,8 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
 
 /// Reads what to do, and with which monitors: those that are ticked, or the one of a row's menu.
 fn read_act(form: &Form) -> Result<(BulkAct, Vec<MonitorId>), ApiError> {
-    let paused = |is_paused: bool| MonitorEdit { paused: PatchField::Value(is_paused), ..MonitorEdit::default() };
+    let paused =
+        |is_paused: bool| Box::new(MonitorEdit { paused: PatchField::Value(is_paused), ..MonitorEdit::default() });
     let not_found = || ApiError::Service(ServiceError::NotFound);
     let one = |name: &str| form.text(name).parse().map(|id| vec![id]).map_err(|_| not_found());
     if form.has("pause") {
@@ -119,10 +135,11 @@ fn read_act(form: &Form) -> Result<(BulkAct, Vec<MonitorId>), ApiError> {
         "pause" => BulkAct::Edit(paused(true), "monitors-paused"),
         "resume" => BulkAct::Edit(paused(false), "monitors-resumed"),
         "delete" => BulkAct::Delete,
+        "maintenance" => BulkAct::Maintenance,
         "group" => {
             let group = form.text("group").trim();
             let group = if group.is_empty() { PatchField::Null } else { PatchField::Value(group.to_owned()) };
-            BulkAct::Edit(MonitorEdit { group, ..MonitorEdit::default() }, "monitors-grouped")
+            BulkAct::Edit(Box::new(MonitorEdit { group, ..MonitorEdit::default() }), "monitors-grouped")
         }
         _ => return Err(not_found()),
     };
@@ -130,16 +147,42 @@ fn read_act(form: &Form) -> Result<(BulkAct, Vec<MonitorId>), ApiError> {
     Ok((act, ids.collect::<Result<_, _>>()?))
 }
 
-/// Returns the chosen monitors of the page with their names, in page order.
+/// Address of the form for maintenance of some monitors. A longer list than an address holds means the whole page.
+fn maintenance_path(page: PageId, chosen: &[ChosenMonitor]) -> String {
+    let listed = if chosen.len() > MAX_IN_ADDRESS { &[] } else { chosen };
+    let monitors: String = listed.iter().map(|it| format!("&monitor={}", it.id)).collect();
+    format!("/app/pages/{page}/incidents/new?kind=maintenance{monitors}")
+}
+
+/// A monitor that a form names.
+struct ChosenMonitor {
+    id: MonitorId,
+    name: String,
+    is_down: bool,
+}
+
+impl BulkAct {
+    /// Returns true if it pauses monitors.
+    fn pauses(&self) -> bool {
+        matches!(self, Self::Edit(edit, _) if edit.paused == PatchField::Value(true))
+    }
+}
+
+/// Returns the chosen monitors of the page, in page order.
 async fn named(
     context: &HttpContext,
     caller: &Caller,
     page: PageId,
     ids: &[MonitorId],
-) -> Result<Vec<(MonitorId, String)>, ApiError> {
+) -> Result<Vec<ChosenMonitor>, ApiError> {
     let monitors = context.service.monitors.list(caller, page).await?;
     let chosen = |it: &MonitorWithState| ids.contains(&it.monitor.id);
-    Ok(monitors.into_iter().filter(chosen).map(|it| (it.monitor.id, it.monitor.name)).collect())
+    let named = |it: MonitorWithState| ChosenMonitor {
+        id: it.monitor.id,
+        is_down: it.view.status == MonitorStatus::Down && !it.monitor.paused,
+        name: it.monitor.name,
+    };
+    Ok(monitors.into_iter().filter(chosen).map(named).collect())
 }
 
 /// Changes or deletes one monitor. The form's key and the monitor's id are the identity of the change.
@@ -164,6 +207,7 @@ async fn apply(
             let once = IdempotentRequest::new(once, &|(): &()| Vec::new());
             monitors.delete(caller, page, id, false, &once).await.map(|_| ())
         }
+        BulkAct::Maintenance => Ok(()),
     }
 }
 

@@ -1,7 +1,6 @@
 //! What every screen of a page begins with: the page, the frame around the screen, and the reply.
 
 use ::http::StatusCode;
-use askama::Template;
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 use parallax_service::ServiceError;
@@ -12,7 +11,7 @@ use super::{SignedIn, screen};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::{self, Frame, Section};
+use crate::views::dashboard::{self, Frame, Screen, Section};
 
 /// A page that a signed-in person reaches, with what its screens share.
 #[derive(Debug)]
@@ -54,12 +53,12 @@ impl PageScreen {
 }
 
 /// Replies with a screen.
-pub(super) fn reply(view: &impl Template) -> HandlerResult {
+pub(super) fn reply(view: &impl Screen) -> HandlerResult {
     let html = dashboard::render(view).map_err(|error| ServiceError::Internal(error.to_string()))?;
     Ok(screen(html))
 }
 
 /// Replies with a form that was refused.
-pub(super) fn reply_with(view: &impl Template, status: StatusCode) -> HandlerResult {
+pub(super) fn reply_with(view: &impl Screen, status: StatusCode) -> HandlerResult {
     Ok(reply(view)?.with_status(status))
 }

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use ::http::header::{HeaderName, HeaderValue, ORIGIN};
 use ::http::{HeaderMap, StatusCode};
-use parallax_core::role::Role;
-use parallax_service::Caller;
-use parallax_service::people::CurrentSession;
 use subtle::ConstantTimeEq;
 use url::form_urlencoded;
 
 use super::forms::{FORM_TOKEN, Form};
+use super::person::SignedIn;
 use super::session_cookie::session_token;
 use super::{ROOT, error_page, is_dashboard_path, see_other, with_security_headers};
 use crate::http::HttpContext;
@@ -26,25 +24,6 @@ use crate::views::dashboard::DoorMessage;
 
 /// Name of the header that holds it in a script's request.
 const FORM_TOKEN_HEADER: HeaderName = HeaderName::from_static("x-form-token");
-
-/// A signed-in person, in one of their accounts.
-#[derive(Debug, Clone)]
-pub(in crate::http) struct SignedIn {
-    /// The person, as the services know them.
-    pub(in crate::http) caller: Caller,
-    /// Their email address.
-    pub(in crate::http) email: String,
-    /// Their name, if they gave one.
-    pub(in crate::http) name: Option<String>,
-    /// Their role in the account.
-    pub(in crate::http) role: Role,
-    /// True if they operate the installation.
-    pub(in crate::http) is_operator: bool,
-    /// Token of this session, which every form holds in its field `form_token`.
-    pub(in crate::http) form_token: String,
-    /// The session.
-    pub(in crate::http) session: CurrentSession,
-}
 
 /// Answers a request for a screen. Every error is a page.
 pub(in crate::http) async fn respond(

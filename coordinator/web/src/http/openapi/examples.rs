@@ -91,6 +91,7 @@ fn examples_of(name: &str) -> Vec<Value> {
         "Monitor" => vec![monitor(), heartbeat_monitor()],
         "Heartbeat" => vec![heartbeat()],
         "Flapping" => vec![json!({ "since": "2026-03-01T09:12:00.000Z", "changes": 7 })],
+        "Acknowledgement" => vec![acknowledgement()],
         "LastCheck" => vec![last_check()],
         "CheckRecord" => vec![check()],
         "CheckListResponse" => vec![json!({ "checks": [check()], "nextCursor": "1772357405000-0" })],
@@ -105,6 +106,8 @@ fn examples_of(name: &str) -> Vec<Value> {
             "date": "2026-03-01", "uptime": 99.65, "passed": 2868, "failed": 10, "disputed": 1, "slow": 4,
             "excluded": 0, "unknown": 0,
         })],
+        "Latency" => vec![latency()],
+        "LatencyLine" => vec![latency_line()],
         "Sighting" => vec![json!({
             "region": "europe", "at": "2026-03-01T09:30:00.000Z", "seen": outcome("AS64500", 3), "error": null,
         })],
@@ -250,7 +253,7 @@ fn monitor() -> Value {
         "keywordMode": "present", "slowThresholdMs": 900, "slowThresholds": { "oceania": 1_800 },
         "latencyLocations": null, "pinnedRegion": null, "vendorUrl": null, "vendorComponent": null, "position": 0,
         "status": "down", "since": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
-        "downReason": "unexpected status 503 (from Europe)", "lastCheck": last_check(),
+        "downReason": "unexpected status 503 (from Europe)", "acknowledged": acknowledgement(), "lastCheck": last_check(),
         "confirmable": true, "unconfirmedFrom": null, "disputedSince": null, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": 99.65, "latencyMs24h": 184,
         "createdAt": "2026-03-01T08:59:24.000Z",
     })
@@ -278,6 +281,7 @@ fn heartbeat_monitor() -> Value {
         "slowThresholds",
         "downFrom",
         "downReason",
+        "acknowledged",
         "latencyMs24h",
     ] {
         monitor[name] = Value::Null;
@@ -293,6 +297,24 @@ fn heartbeat() -> Value {
         "periodSeconds": 86_400, "graceSeconds": 1_800, "lastPingAt": "2026-03-01T02:00:41.120Z",
         "lastRunMs": 41_000, "pingUrl": "https://status.example/ping/5f1c2a80-3f0e-4c55-9d0a-6b1f7f4f2f4e",
     })
+}
+
+fn latency() -> Value {
+    json!({
+        "range": "24h", "from": "2026-02-28T09:30:00.000Z", "to": "2026-03-01T09:30:00.000Z", "bucketMs": 28_800_000,
+        "regions": [latency_line()],
+    })
+}
+
+fn latency_line() -> Value {
+    json!({
+        "region": "europe", "counted": true, "thresholdMs": 900, "medianMs": [184, null, 190],
+        "minMs": [171, null, 168], "maxMs": [312, null, 905],
+    })
+}
+
+fn acknowledgement() -> Value {
+    json!({ "by": "On-call phone", "at": "2026-03-01T09:33:12.000Z", "note": "Restarting the cache" })
 }
 
 fn last_check() -> Value {
@@ -337,6 +359,7 @@ fn event() -> Value {
         "since": "2026-03-01T09:30:00.000Z", "downSince": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
         "reason": "unexpected status 503", "latencyMs": null, "thresholdMs": null, "durationMs": null,
         "flapping": false, "evidence": [round()], "away": null, "deadline": null, "deadlineBefore": null,
+        "by": null, "note": null,
     })
 }
 

@@ -149,7 +149,7 @@ fn operation_json(
     }
     if let Some(body) = &operation.body {
         components.insert(body.name.to_owned(), Value::Object(body.schema.clone()));
-        described["requestBody"] = json!({ "required": true, "content": content(body.name) });
+        described["requestBody"] = json!({ "required": body.is_required, "content": content(body.name) });
     }
     described
 }

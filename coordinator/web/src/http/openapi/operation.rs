@@ -74,6 +74,8 @@ pub(in crate::http) struct OperationBody {
     pub(in crate::http) name: &'static str,
     /// Schema.
     pub(in crate::http) schema: Map<String, Value>,
+    /// False if a request without a body is the same as one with an empty object.
+    pub(in crate::http) is_required: bool,
 }
 
 /// The response of an operation on success.
@@ -199,7 +201,15 @@ impl ApiOperation {
         let mut schema = description.schema();
         let is_change = self.method == Method::PATCH;
         describe_defaults(&mut schema, is_change);
-        self.body = Some(OperationBody { name, schema });
+        self.body = Some(OperationBody { name, schema, is_required: true });
+        self
+    }
+
+    /// Allows requests without a body.
+    pub(in crate::http) fn body_optional(mut self) -> Self {
+        if let Some(body) = &mut self.body {
+            body.is_required = false;
+        }
         self
     }
 

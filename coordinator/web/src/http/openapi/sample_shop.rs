@@ -1,9 +1,11 @@
 //! The small shop that all examples are about: its ids, URLs and signing secret.
 
+use parallax_core::evidence_link::EvidenceReference;
 use parallax_core::id::{
     DeliveryId, DeployId, DestinationId, IncidentId, MonitorId, PageId, SeriesId, SubscriberId, UpdateId,
 };
 use parallax_core::link_token;
+use parallax_core::time::Timestamp;
 
 /// The example page.
 pub(super) const PAGE: PageId = PageId::from_u128(0x019c_a9f0_6c12_7be2_9d41_c08e_51f7_3a60);
@@ -34,6 +36,13 @@ pub(super) const SUBSCRIBER: SubscriberId = SubscriberId::from_u128(0x019c_a9f7_
 
 /// The secret that the examples are signed with: the numbers from 0 to 31.
 pub(in crate::http) const EXAMPLE_SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+/// Returns the evidence link of the monitor's event with that number.
+pub(super) fn evidence_url(seq: u64, at: Timestamp) -> String {
+    let reference = EvidenceReference::new(MONITOR, seq, at);
+    let signature = [0x2b, 0x3a, 0x8b, 0x80, 0xe8, 0xf3, 0xc1, 0xd9, 0x0a, 0x4b, 0x75, 0x2c, 0x6e, 0x1f, 0xd0, 0x8b];
+    format!("https://status.example/evidence/{}", reference.encode(signature))
+}
 
 /// Returns the token in a subscriber's links.
 pub(super) fn subscriber_token() -> String {

@@ -93,6 +93,10 @@ impl JsonSchema for Millis {
     }
 }
 
+/// Kinds of events in a monitor's list.
+const MONITOR_EVENTS: [&str; 5] =
+    ["status-changed", "regions-changed", "deadline-extended", "acknowledged", "acknowledgement-withdrawn"];
+
 /// Defines one enum schema.
 macro_rules! words {
     ($($name:ident: $about:literal, $all:expr;)*) => {$(
@@ -122,7 +126,7 @@ words! {
     Presence: "Required presence or absence of a keyword.", KeywordMode::ALL.map(KeywordMode::name);
     RoundResult: "Outcome of a round; disputed means that networks disagree.", RoundOutcome::ALL.map(RoundOutcome::name);
     RoundReason: "Reason of a round.", ProbeReason::ALL.map(ProbeReason::name);
-    EventKind: "Type of an event.", ["status-changed", "regions-changed", "deadline-extended"];
+    EventKind: "Type of an event.", MONITOR_EVENTS;
     IncidentKind: "Incident or maintenance window.", CoreIncidentKind::ALL.map(CoreIncidentKind::name);
     IncidentStatus: "Status of an incident or maintenance window.", CoreIncidentStatus::ALL.map(CoreIncidentStatus::name);
     Impact: "Severity of the impact.", CoreImpact::ALL.map(CoreImpact::name);

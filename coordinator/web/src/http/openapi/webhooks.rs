@@ -14,7 +14,7 @@ use parallax_notify::render::{AgentLabel, AgentLabels, Alert};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::sample_shop::{DELIVERY, EXAMPLE_SECRET, MONITOR, PAGE, PAGE_URL, TARGET};
+use super::sample_shop::{DELIVERY, EXAMPLE_SECRET, MONITOR, PAGE, PAGE_URL, TARGET, evidence_url};
 
 /// Start of the example outage.
 const DOWN_SINCE: Timestamp = Timestamp::from_millis(1_772_357_400_000);
@@ -172,6 +172,7 @@ fn alert(kind: AlertKind) -> AlertPayload {
         at: example_time(kind),
         zone: chrono_tz::UTC,
         agents: &agent_labels(),
+        evidence_url: Some(&evidence_url(48_213, example_time(kind))),
         is_test: false,
     })
 }

@@ -7,6 +7,7 @@ mod branding_assets;
 mod cookie;
 mod embed;
 mod embed_snippets;
+mod evidence;
 mod feeds;
 mod form;
 mod html_pages;
@@ -146,6 +147,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     for extra_rows in [
         badge::rows(),
         embed::rows(),
+        evidence::rows(),
         markdown_pages::rows(),
         share_image::rows(),
         embed_snippets::rows(),

@@ -65,6 +65,9 @@ async fn many_monitors_are_paused_moved_and_deleted() {
     assert_eq!((paused.status, location(&paused)), (303, &*path(&client, "/monitors?done=monitors-paused&count=2")));
     let list = client.open(&browser, location(&paused)).await;
     assert!(list.text.contains("2 monitors paused") && list.text.contains("Paused <b>2</b>"), "{}", list.text);
+    let planned = bulk(&client, &browser, &[&chosen[..], &[("do", "maintenance")]].concat()).await;
+    let form = format!("/incidents/new?kind=maintenance&monitor={}&monitor={}", ids[0], ids[1]);
+    assert_eq!(location(&planned), path(&client, &form), "neither the token nor the key is in the address");
     let resumed = bulk(&client, &browser, &[("resume", &ids[0])]).await;
     assert!(location(&resumed).ends_with("done=monitors-resumed&count=1"));
     let moved = bulk(&client, &browser, &[&chosen[..], &[("do", "group"), ("group", "Shop")]].concat()).await;

@@ -29,7 +29,7 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
         "method": "POST", "expectStatus": 204, "keyword": "ok", "keywordMode": "absent", "slowThresholdMs": 800,
         "slowThresholds": { "asia": 1200 }, "latencyLocations": ["europe", "asia"], "pinnedRegion": "asia",
         "vendorUrl": null, "vendorComponent": null, "position": 0, "status": "unknown", "since": null,
-        "downFrom": null, "downReason": null, "lastCheck": null, "confirmable": true, "unconfirmedFrom": null, "disputedSince": null, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": null,
+        "downFrom": null, "downReason": null, "acknowledged": null, "lastCheck": null, "confirmable": true, "unconfirmedFrom": null, "disputedSince": null, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": null,
         "latencyMs24h": null, "createdAt": "2026-11-27T12:46:01.000Z",
     });
     assert_eq!(created, expected);

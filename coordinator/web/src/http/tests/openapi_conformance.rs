@@ -10,6 +10,7 @@ mod values;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use parallax_core::machine::MachineView;
 use parallax_core::time::{DAY, HOUR, Timestamp};
 use serde_json::{Value, json};
 
@@ -96,6 +97,11 @@ impl ConformanceFixture {
                 json!({})
             }
             "updateMonitors" => json!({ "ids": ["mon_none"], "set": {} }),
+            "acknowledgeOutage" => {
+                let down = MachineView { outage_since: Some(self.time_from_now(0)), ..MachineView::default() };
+                self.client.world.views.lock().unwrap().insert(ids["monitorId"].parse().unwrap(), down);
+                json!({})
+            }
             "createIncident" => self.incident(field),
             "updateIncident" => {
                 ids.insert("incidentId", self.create("incident", self.incident(field)).await);

@@ -54,7 +54,7 @@ fn one_day_chart(points: Vec<Option<u32>>) -> LatencyChart {
     let (from, to) = (Timestamp::from_millis(0), Timestamp::from_millis(DAY));
     let regions = BTreeMap::from([(Region::Europe, points)]);
     let thresholds = BTreeMap::from([(Region::Europe, 400)]);
-    LatencyChart { from, to, counted: RegionSet::only(Region::Europe), regions, thresholds }
+    LatencyChart { from, to, counted: RegionSet::only(Region::Europe), regions, thresholds, ..LatencyChart::default() }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What needs attention, as rows with one sentence and one action each.
+//! Rows of the things that need attention, with one sentence and one action each.
 
 use parallax_core::check::{Check, CheckKind};
 use parallax_core::condition::{self, Condition};
@@ -15,7 +15,7 @@ use crate::views::format;
 /// Numbers that sentences write as words.
 const NUMBERS: [&str; 6] = ["One", "Two", "Three", "Four", "Five", "Six"];
 
-/// A row of what needs attention.
+/// A thing that needs attention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AttentionRow {
     /// CSS class.
@@ -26,7 +26,7 @@ pub(crate) struct AttentionRow {
     pub href: String,
     /// Its name.
     pub name: String,
-    /// What is wrong with it.
+    /// Its problem.
     pub state: String,
     /// One sentence: why, or what follows.
     pub sentence: String,
@@ -70,7 +70,7 @@ impl AttentionRow {
                     Some(_) => format!("Checked {} only, where one network is connected", from(view.unconfirmed_from)),
                     None => format!("Fails {}, where no second network could check", from(view.unconfirmed_from)),
                 };
-                Some(row("part", state.text.clone(), format!("{place}. Nothing was sent."), action))
+                Some(row("part", state.text, format!("{place}. Nothing was sent."), action))
             }
             Condition::Outdated => {
                 let was = match &view.last_check {

@@ -19,6 +19,8 @@ pub(crate) struct BulkScreen {
     items: Vec<(String, String)>,
     /// Monitors to delete, if this is the question.
     delete: Option<Vec<MonitorId>>,
+    /// Monitors to pause, if this is the question.
+    pause: Option<Vec<MonitorId>>,
     /// Word to type.
     word: String,
     /// True if another word was typed.
@@ -48,7 +50,27 @@ impl BulkScreen {
             word: Self::word(ids.len()),
             items: names.into_iter().map(|name| (name, String::new())).collect(),
             delete: Some(ids),
+            pause: None,
             is_wrong,
+            idempotency_key,
+        }
+    }
+
+    /// Asks before monitors are paused of which some, by name, are down.
+    pub(crate) fn ask_to_pause(frame: Frame, ids: Vec<MonitorId>, down: Vec<String>, idempotency_key: String) -> Self {
+        let are_down = if down.len() == 1 { "This one is down" } else { "These are down" };
+        Self {
+            path: frame.path("monitors"),
+            frame,
+            title: format!("Pause {}?", words::count(ids.len(), "monitor", "monitors")),
+            text: format!(
+                "{are_down}. A pause ends the outage and resolves its automatic incident; subscribers are not notified."
+            ),
+            items: down.into_iter().map(|name| (name, String::new())).collect(),
+            delete: None,
+            pause: Some(ids),
+            word: String::new(),
+            is_wrong: false,
             idempotency_key,
         }
     }
@@ -63,6 +85,7 @@ impl BulkScreen {
             text: format!("{} refused:", if refused.len() == 1 { "1 was" } else { "These were" }),
             items: refused,
             delete: None,
+            pause: None,
             word: String::new(),
             is_wrong: false,
             idempotency_key: String::new(),

@@ -44,7 +44,7 @@ pub(crate) struct PageEntry {
 /// Part of the dashboard that a screen belongs to, as the navigation shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
-    /// What needs attention.
+    /// The things that need attention.
     Overview,
     /// Monitors of a page.
     Monitors,
@@ -101,7 +101,7 @@ pub(crate) struct Frame {
     pub page: Option<PageId>,
     /// Present section.
     pub section: Section,
-    /// What the last form did.
+    /// Result of the last form.
     pub toast: Option<Toast>,
     /// Time at which the figures were read.
     pub loaded_at: FormattedTime,

@@ -45,12 +45,17 @@ pub(crate) use self::state_label::{MonitorStatusInput, StateText};
 pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast};
 pub(crate) use self::words::{clock, count, duration, time};
 
+/// A screen that can be rendered.
+pub(crate) use askama::Template as ScreenTemplate;
+
 use super::RenderError;
+/// A screen, for handlers that reply with any of them.
+pub(crate) use askama::Template as Screen;
 
 /// Renders a screen, with the icons that it uses.
 ///
 /// # Errors
 /// If the template fails, which the compiled templates don't.
-pub(crate) fn render(screen: &impl askama::Template) -> Result<String, RenderError> {
+pub(crate) fn render(screen: &impl Screen) -> Result<String, RenderError> {
     Ok(icons::insert_sprite(screen.render()?))
 }

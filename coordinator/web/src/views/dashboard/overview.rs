@@ -75,7 +75,7 @@ impl PageRow {
 pub(crate) struct MeshText {
     /// First sentence.
     pub title: String,
-    /// What follows from it; may be empty.
+    /// Consequence; may be empty.
     pub text: String,
 }
 
@@ -169,7 +169,7 @@ pub(crate) struct ChangeRow {
     pub at: FormattedTime,
     /// Address.
     pub href: String,
-    /// What happened, in bold.
+    /// The change, in bold.
     pub title: String,
     /// Why, or what followed.
     pub text: String,
@@ -227,7 +227,7 @@ fn sentences(parts: &[Option<String>]) -> String {
     parts.map(|part| format!("{}.", format::capitalize(part.trim_end_matches('.')))).collect::<Vec<_>>().join(" ")
 }
 
-/// What the overview shows, beside its frame.
+/// Content of the overview, beside its frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OverviewParts {
     /// Headline; none without monitors.

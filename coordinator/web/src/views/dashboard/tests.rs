@@ -66,8 +66,11 @@ pub(super) fn frame(role: Role, section: Section, name: &str) -> Frame {
     }
 }
 
-/// Writes a screen to `target/tmp/dashboard`, where it can be looked at in a browser.
+/// Writes a screen to `target/tmp/dashboard`, where it can be looked at in a browser, if `DASHBOARD_SCREENS` is set.
 pub(super) fn keep(name: &str, document: &str) {
+    if std::env::var_os("DASHBOARD_SCREENS").is_none() {
+        return;
+    }
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/dashboard");
     std::fs::create_dir_all(folder.join("assets")).unwrap();
     for asset in assets::all() {
@@ -114,4 +117,44 @@ fn the_style_sheet_is_within_its_budget() {
     packed.write_all(style.text.as_bytes()).unwrap();
     let length = packed.finish().unwrap().len();
     assert!(length <= BUDGET, "{length} bytes");
+}
+
+#[test]
+fn questions_and_search_results_are_escaped() {
+    use parallax_core::id::MonitorId;
+    let id = MonitorId::from_u128(7);
+    let owner = || frame(Role::Owner, Section::Monitors, "Northwind");
+    let hit = SearchHit {
+        class: "up",
+        icon: "up",
+        href: "/app".to_owned(),
+        text: HOSTILE.to_owned(),
+        meta: HOSTILE.to_owned(),
+    };
+    let delete = BulkScreen::ask(owner(), vec![(id, HOSTILE.to_owned())], true, "key".to_owned());
+    let pause = BulkScreen::ask_to_pause(owner(), vec![id], vec![HOSTILE.to_owned()], "key".to_owned());
+    let refused = BulkScreen::refused(owner(), 1, vec![(HOSTILE.to_owned(), HOSTILE.to_owned())]);
+    let search = SearchScreen::new(owner(), HOSTILE.to_owned(), vec![hit]);
+    let screens = [render(&delete), render(&pause), render(&refused), render(&search)].map(Result::unwrap);
+    for screen in &screens {
+        assert!(screen.contains("alert(1)") && !screen.contains("<script>alert"), "{screen}");
+    }
+    assert!(screens[0].contains("Type delete 1 to delete them."), "{}", screens[0]);
+    assert!(screens[1].contains("Start maintenance instead"), "{}", screens[1]);
+    assert!(screens[2].contains("1 of 2 changed"), "{}", screens[2]);
+}
+
+#[test]
+fn search_finds_pages_and_sections_by_their_words() {
+    let found = |query: &str| {
+        let owner = frame(Role::Owner, Section::Search, "Northwind");
+        render(&SearchScreen::new(owner, query.to_owned(), Vec::new())).unwrap()
+    };
+    let results = |query: &str| {
+        let screen = found(query);
+        let (_, after) = screen.split_once("id=\"results\"").unwrap();
+        after.split_once("<nav class=\"tabs\"").unwrap().0.matches("<li>").count()
+    };
+    assert_eq!([results("northwind"), results("MESH"), results("zebra")], [2, 1, 0]);
+    assert!(found("zebra").contains("Nothing matches."));
 }

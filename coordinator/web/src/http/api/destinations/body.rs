@@ -86,6 +86,11 @@ fn read_common(body: &mut impl BodyFields) -> DestinationEdit {
             MAX_AFFECTED,
         ),
         enabled: body.boolean(field("enabled", "Send alerts to it.").default(true).nullable()),
+        evidence_link: body.boolean(
+            field("evidenceLink", "Alerts of outages link to their evidence for 7 days, without sign-in.")
+                .default(false)
+                .nullable(),
+        ),
         ..DestinationEdit::default()
     }
 }

@@ -52,6 +52,8 @@ pub(in crate::http) struct DestinationDocument {
     monitor_ids: Option<Vec<String>>,
     /// True if its owner has enabled it.
     enabled: bool,
+    /// True if alerts of outages have a link that shows the evidence without sign-in, for 7 days.
+    evidence_link: bool,
     /// `active` gets alerts if it is enabled; `pending` is a mailbox that has not been confirmed yet and gets
     /// nothing; `disabled` was switched off by the service.
     #[schemars(with = "value_schemas::DestinationStatus")]
@@ -134,6 +136,7 @@ fn base_document(destination: &Destination, now: Timestamp) -> DestinationDocume
         events: events.map(|kinds| kinds.iter().copied().map(AlertKind::name).collect()),
         monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
         enabled: destination.enabled,
+        evidence_link: destination.evidence_link,
         status: status(destination),
         failing_since: health.failing_since.map(|at| at.to_string()),
         off_since: health.disabled.map(|(at, _)| at.to_string()),

@@ -33,6 +33,7 @@ pub(in crate::http::api) const RULES: BodyRules = BodyRules {
         "since",
         "downFrom",
         "downReason",
+        "acknowledged",
         "lastCheck",
         "expiresAt",
         "confirmable",

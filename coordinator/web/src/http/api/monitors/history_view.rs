@@ -95,8 +95,9 @@ struct PhasesDocument {
     transfer_us: Option<u32>,
 }
 
-/// A change of status, or of the regions the monitor is down from, with the rounds that led to it; or a heartbeat
-/// deadline that was extended because the service was not running when the ping may have arrived.
+/// A change of status, or of the regions the monitor is down from, with the rounds that led to it; a heartbeat
+/// deadline that was extended because the service was not running when the ping may have arrived; or an acknowledgement
+/// of an outage, or its withdrawal.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "MonitorEvent")]
@@ -145,6 +146,10 @@ pub(in crate::http) struct EventDocument {
     /// deadline-extended: previous deadline.
     #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     deadline_before: Option<String>,
+    /// acknowledged, acknowledgement-withdrawn: name of the person or API key.
+    by: Option<String>,
+    /// acknowledged: note of one line.
+    note: Option<String>,
 }
 
 /// A time in which the service was not running.
@@ -248,6 +253,8 @@ pub(super) fn event(entry: &JournalEvent, agents: &AgentsByNumber) -> Option<Eve
         away: None,
         deadline: None,
         deadline_before: None,
+        by: None,
+        note: None,
     };
     match &entry.event.kind {
         EventKind::StatusChanged(change) => Some(status_changed(change, common, agents)),
@@ -257,6 +264,19 @@ pub(super) fn event(entry: &JournalEvent, agents: &AgentsByNumber) -> Option<Eve
             away: Some(AbsenceDocument { from: moved.away_from.to_string(), until: moved.away_until.to_string() }),
             deadline: Some(moved.deadline.to_string()),
             deadline_before: Some(moved.before.to_string()),
+            ..common
+        }),
+        EventKind::OutageAcknowledged(acknowledgement) => Some(EventDocument {
+            kind: "acknowledged",
+            down_since: Some(acknowledgement.outage.to_string()),
+            by: Some(acknowledgement.by.to_string()),
+            note: acknowledgement.note.clone(),
+            ..common
+        }),
+        EventKind::AcknowledgementWithdrawn(withdrawal) => Some(EventDocument {
+            kind: "acknowledgement-withdrawn",
+            down_since: Some(withdrawal.outage.to_string()),
+            by: Some(withdrawal.by.to_string()),
             ..common
         }),
         _ => None,

@@ -1,9 +1,11 @@
 //! Monitors of a page: list, create, show, edit, delete.
 
+pub(in crate::http) mod acknowledgement;
 pub(in crate::http) mod body;
 pub(in crate::http) mod bulk;
 pub(in crate::http) mod history;
 pub(in crate::http) mod history_view;
+pub(in crate::http) mod latency;
 pub(in crate::http) mod order;
 pub(in crate::http) mod pings;
 mod unjudged_warning;

@@ -11,6 +11,7 @@ use parallax_service::monitors::MonitorWithState;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::acknowledgement::{self, AcknowledgementDocument};
 use crate::http::openapi::value_schemas;
 
 /// A monitor. Request headers and body are stored and never returned.
@@ -86,6 +87,8 @@ pub(in crate::http) struct MonitorDocument {
     /// While down: the reason, from the first failed round of the outage, and the regions it is seen from. Null
     /// when not down.
     down_reason: Option<String>,
+    /// Acknowledgement of the running outage, which has no still-down alerts then; null without one.
+    acknowledged: Option<AcknowledgementDocument>,
     /// The newest finished check.
     last_check: Option<LastCheckDocument>,
     /// True if a second network can confirm its failures; otherwise it is never marked down.
@@ -188,6 +191,7 @@ pub(super) fn document(current: &MonitorWithState, ping_url: Option<String>) -> 
         since: view.since.map(|since| since.to_string()),
         down_from: view.down_from.map(names),
         down_reason: down_reason(current),
+        acknowledged: acknowledgement::document(current),
         last_check: view.last_check.as_ref().map(|check| last_check(check, unconfirmed(view))),
         confirmable: !view.unconfirmable,
         unconfirmed_from: unconfirmed(view).map(names),

@@ -16,7 +16,7 @@ use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::monitor::heading::{MonitorHeading, MonitorTab};
 use crate::views::dashboard::monitor::settings_words::CheckPlan;
-use crate::views::dashboard::{self, Frame, Section};
+use crate::views::dashboard::{self, Frame, ScreenTemplate, Section};
 
 /// A request for a screen of monitors, without its body: what is shared between tasks.
 pub(super) struct MonitorCall {
@@ -72,12 +72,12 @@ pub(super) fn heading(
 }
 
 /// Replies with a screen.
-pub(super) fn reply(view: &impl askama::Template) -> HandlerResult {
+pub(super) fn reply(view: &impl ScreenTemplate) -> HandlerResult {
     reply_with(view, StatusCode::OK)
 }
 
 /// Replies with a screen and a status.
-pub(super) fn reply_with(view: &impl askama::Template, status: StatusCode) -> HandlerResult {
+pub(super) fn reply_with(view: &impl ScreenTemplate, status: StatusCode) -> HandlerResult {
     let html = dashboard::render(view).map_err(|error| parallax_service::ServiceError::Internal(error.to_string()))?;
     Ok(HttpResponse::with_status(screen(html), status))
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Limit of the list of tools in bytes, since it is part of every conversation with a model.
-const MOST_BYTES: usize = 48_000;
+const MOST_BYTES: usize = 49_000;
 
 fn tools() -> McpTools {
     McpTools::new(operations())

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parallax_core::event::{Event, EventKind, MonitorStatus, StatusChange};
+use parallax_core::machine::MachineView;
 use parallax_core::observation::Failure;
 use parallax_core::page::domain_verification::LookupFailure;
 use parallax_service::hosts::domains::TxtLookup;
@@ -114,6 +115,8 @@ async fn every_tool_conforms_to_its_schemas() {
     let subscriber = created("create_subscriber", json!({ "email": "a@example.com" })).await;
     let subscriber = with(&of_page, json!({ "subscriberId": subscriber["subscriber"]["id"] }));
     client.world.name_server.set(Arc::new(NoRecords));
+    let down = MachineView { outage_since: Some(client.world.service.now()), ..MachineView::default() };
+    client.world.views.lock().unwrap().insert(monitor.parse().unwrap(), down);
     // Ordered so that nothing is deleted before it is used.
     let calls = [
         ("get_key", json!({})),
@@ -134,10 +137,13 @@ async fn every_tool_conforms_to_its_schemas() {
         ("update_monitor_order", of_page.clone()),
         ("update_monitors", with(&of_page, json!({ "ids": [monitor, "none"], "set": { "groupName": "A" } }))),
         ("test_monitor", with(&of_page, json!({ "url": "https://b.example" }))),
+        ("acknowledge_outage", with(&of_monitor, json!({ "note": "On it" }))),
+        ("delete_acknowledgement", of_monitor.clone()),
         ("list_checks", with(&of_monitor, json!({ "limit": 5 }))),
         ("list_events", of_monitor.clone()),
         ("list_page_events", of_page.clone()),
         ("get_uptime", with(&of_monitor, json!({ "from": "2026-11-20", "to": "2026-11-28" }))),
+        ("get_latency", with(&of_monitor, json!({ "range": "7d", "points": 24 }))),
         ("list_pings", with(&of_page, json!({ "monitorId": heartbeat }))),
         ("list_incidents", with(&of_page, json!({ "open": true }))),
         ("create_incident", with(&of_page, json!({ "title": "Down", "monitorIds": [monitor] }))),

@@ -40,7 +40,7 @@ fn destination() -> Value {
     json!({
         "id": DESTINATION.to_string(), "pageId": PAGE.to_string(), "name": "On call", "type": "webhook",
         "url": "https://hooks.shop.example/alerts", "to": null, "token": null, "chat": null, "key": null,
-        "secret": EXAMPLE_SECRET, "secretPending": false, "secretRotatedAt": null, "oldSecretUntil": null,
+        "secret": EXAMPLE_SECRET, "secretPending": false, "secretRotatedAt": null, "oldSecretUntil": null, "evidenceLink": false,
         "events": ["went-down", "still-down", "recovered"],
         "monitorIds": [MONITOR.to_string()], "enabled": true, "status": "active", "failingSince": null, "offSince": null,
         "offReason": null, "createdAt": "2026-03-01T08:59:02.118Z",

@@ -3,17 +3,21 @@
 use ::http::Method;
 use parallax_core::check::CheckKind;
 use parallax_core::event::MonitorStatus;
+use parallax_core::page_view::{MAX_POINTS, TimeRange};
 use serde_json::{Value, json};
 
 use crate::http::api::monitors::bulk::{self, BulkResultDocument};
 use crate::http::api::monitors::history_view::{CheckList, CheckNowDocument, EventList, UptimeDayDocument};
-use crate::http::api::monitors::{body, order, pings::PingDocument, view::MonitorDocument};
+use crate::http::api::monitors::latency::LatencyDocument;
+use crate::http::api::monitors::{acknowledgement, body, order, pings::PingDocument, view::MonitorDocument};
 use crate::http::openapi::operation::{ApiOperation, LIMIT_ABOUT, limit};
 use crate::http::openapi::sample_shop::MONITOR;
 
 const TAG: &str = "Monitors";
 const ALL: &str = "/pages/{pageId}/monitors";
 const ONE: &str = "/pages/{pageId}/monitors/{monitorId}";
+
+const ACKNOWLEDGE: &str = "/pages/{pageId}/monitors/{monitorId}/acknowledge";
 
 const BODY_ABOUT: &str = "Only fields relevant to the type count. Component monitors need the Pro plan; regions and \
 per-region thresholds are stored on every plan and used on Hobby and Pro.";
@@ -30,6 +34,7 @@ pub(super) fn operations() -> Vec<ApiOperation> {
             ]],
         })
     };
+    let ranges = TimeRange::ALL.map(TimeRange::name);
     let statuses = MonitorStatus::ALL.map(MonitorStatus::name);
     vec![
         ApiOperation::new("listMonitors", Method::GET, ALL)
@@ -130,6 +135,23 @@ pub(super) fn operations() -> Vec<ApiOperation> {
             .without_value("type", CheckKind::Heartbeat.name())
             .responds::<Vec<CheckNowDocument>>(200, "MonitorTestResponse", "regions", "The result of each region.")
             .with_field("warnings", ApiOperation::warnings_schema()),
+        ApiOperation::new("acknowledgeOutage", Method::POST, ACKNOWLEDGE)
+            .with_summary(TAG, "Acknowledge a monitor's running outage")
+            .about(
+                "Records under the key's name that somebody works on it, and stops the still-down alerts of this outage. \
+                 The next outage isn't acknowledged. A repetition keeps the first acknowledgement and returns it. The \
+                 body is optional.",
+            )
+            .tool_description("Stops its still-down alerts. Only while down.")
+            .accepts("OutageAcknowledgement", |description| acknowledgement::read(description))
+            .body_optional()
+            .responds::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor.")
+            .with_field("warnings", warnings()),
+        ApiOperation::new("deleteAcknowledgement", Method::DELETE, ACKNOWLEDGE)
+            .with_summary(TAG, "Take back an acknowledgement")
+            .about("Still-down alerts go on with the next interval. Without an acknowledgement nothing changes.")
+            .tool_description("Still-down alerts go on.")
+            .responds_empty("The outage isn't acknowledged."),
         ApiOperation::new("listChecks", Method::GET, "/pages/{pageId}/monitors/{monitorId}/checks")
             .with_summary(TAG, "List a monitor's finished checks")
             .about("Newest first. Each agent's outcome is kept for rounds that did not simply pass.")
@@ -170,6 +192,21 @@ pub(super) fn operations() -> Vec<ApiOperation> {
             .query("from", "The first day.", date(), "2026-03-01")
             .query("to", "The last day.", date(), "2026-03-31")
             .responds::<Vec<UptimeDayDocument>>(200, "UptimeResponse", "days", "The days."),
+        ApiOperation::new("getLatency", Method::GET, "/pages/{pageId}/monitors/{monitorId}/latency")
+            .with_summary(TAG, "Show a monitor's response times by region")
+            .about(
+                "A line for each region, in buckets of equal length: the median of each, with the lowest and highest. \
+                 A monitor that is younger than the range has a shorter one with finer buckets.",
+            )
+            .tool_description("Medians by region, in buckets of equal length.")
+            .query("range", "Default: 24h.", json!({ "type": "string", "enum": ranges }), "7d")
+            .query(
+                "points",
+                "Maximum number of points in a line. Default: 96.",
+                json!({ "type": "integer", "minimum": 1, "maximum": MAX_POINTS }),
+                24,
+            )
+            .responds::<LatencyDocument>(200, "LatencyResponse", "latency", "The response times."),
         ApiOperation::new("listPings", Method::GET, "/pages/{pageId}/monitors/{monitorId}/pings")
             .with_summary(TAG, "List a heartbeat monitor's latest pings")
             .about("The last ten, newest first.")

@@ -1,5 +1,6 @@
 //! The rules that make generated clients good: names, nulls, errors, tags, and an example for everything.
 
+use parallax_core::machine::MachineView;
 use serde_json::json;
 
 use super::*;
@@ -224,14 +225,16 @@ fn subscriber_webhooks_are_described_by_examples() {
     assert_eq!(members, ["event", "page", "pageUrl", "incident", "update", "at", "unsubscribeUrl"]);
 }
 
-const SIGNATURE: &str = "sha256=3b47ce99ab5a6cddfd1aaf84f3649c77cce086278e64ad2654f99e43d7615907";
-const STANDARD: &str = "v1,K4KQi3XgCIdk8o0I04k2e4JwQbgKfNH28e1MR21gzmk=";
+const SIGNATURE: &str = "sha256=e5affc287bca17de2bbbf7aa2f4794fe18d50444d7e80e89e3e178360152c01c";
+const STANDARD: &str = "v1,anKUWPzHPUGgVf+HrlfIy32UEVKjWwDlOEo17yAFJa4=";
 
 #[tokio::test]
 async fn examples_of_bodies_are_accepted() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let id = monitor["id"].as_str().unwrap();
+    let down = MachineView { outage_since: Some(client.world.service.now()), ..MachineView::default() };
+    client.world.views.lock().unwrap().insert(id.parse().unwrap(), down);
     let opened = json!({ "title": "x" });
     let incident = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), opened).await.body;
     let incident = incident["incident"]["id"].as_str().unwrap();

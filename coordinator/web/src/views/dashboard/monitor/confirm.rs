@@ -19,7 +19,7 @@ pub(crate) struct MonitorQuestion {
     pub(crate) action: String,
     /// Question.
     pub(crate) title: String,
-    /// What follows, in numbers.
+    /// Consequences.
     pub(crate) text: String,
     /// Address of a maintenance window instead; none if it isn't offered.
     pub(crate) maintenance: Option<String>,

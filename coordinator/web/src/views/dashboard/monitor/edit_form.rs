@@ -262,7 +262,11 @@ impl MonitorForm {
         rows
     }
 
-    /// Choice for the stored secrets: keep, replace or remove.
+    const fn secret_choices(&self) -> [(&'static str, &'static str); 3] {
+        [("keep", "Keep"), ("replace", "Replace by what is entered below"), ("remove", "Remove")]
+    }
+
+    /// Returns true if that is the choice for the stored secrets: keep, replace or remove.
     fn keeps_secrets(&self, choice: &str) -> bool {
         match self.form.value("secrets") {
             "" => choice == "keep",

@@ -42,7 +42,7 @@ pub(crate) struct HeartbeatScreen {
     pub(crate) tools: Vec<(String, &'static str, bool)>,
     /// Snippets of the chosen tool: heading and lines.
     pub(crate) snippets: Vec<(&'static str, String)>,
-    /// What happens when no ping comes: CSS class, true where it counts, time, text.
+    /// Times until it is down without a ping: CSS class, true where it counts, time, text.
     pub(crate) timeline: Vec<(&'static str, bool, String, String)>,
     pub(crate) facts: Vec<(String, String, String)>,
     /// Pings, newest first.

@@ -50,7 +50,7 @@ pub(crate) struct ChangeRow {
     pub at: FormattedTime,
     /// CSS class and icon.
     pub class: &'static str,
-    /// What happened.
+    /// Change in words.
     pub title: String,
     /// Why, or how long it was.
     pub text: String,

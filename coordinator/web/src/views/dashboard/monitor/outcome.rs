@@ -9,14 +9,14 @@ use parallax_core::vantage::VantageNo;
 /// Names of agents by their number.
 pub(crate) type VantageLabels = BTreeMap<VantageNo, VantageLabel>;
 
-/// What one agent saw.
+/// Outcome at one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutcomeWords {
     /// CSS class and icon.
     pub class: &'static str,
     /// Agent and network.
     pub agent: String,
-    /// What it saw.
+    /// Outcome in words.
     pub text: String,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct RoundRow {
     pub region: &'static str,
     /// CSS class, icon and word of the result.
     pub label: (&'static str, &'static str, &'static str),
-    /// What the agents saw.
+    /// Outcomes at the agents, in words.
     pub words: String,
     /// Consequence; empty for a plain pass.
     pub note: String,

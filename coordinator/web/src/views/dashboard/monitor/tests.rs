@@ -86,7 +86,7 @@ fn a_screen_says_what_state_it_shows() {
                 it.view.monitor.pinned_region = Some(Region::Africa);
             }),
             vec!["Failing from Africa, not confirmed", "where one network is connected right now. Nothing was sent."],
-            "Why it is down",
+            "Nothing has failed",
         ),
         (
             "unconfirmable",

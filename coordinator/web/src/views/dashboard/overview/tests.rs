@@ -25,6 +25,7 @@ fn destination(name: &str, health: DeliveryHealth) -> Destination {
         enabled: true,
         health,
         created_at: NOW - DAY,
+        evidence_link: false,
     }
 }
 
