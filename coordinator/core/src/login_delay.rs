@@ -31,7 +31,7 @@ struct FailureCount {
 impl FailureCount {
     fn is_forgotten(self, now: Timestamp) -> bool {
         let age = now.since(self.last);
-        age >= FORGOTTEN_AFTER || age < -SECOND
+        !(-SECOND..FORGOTTEN_AFTER).contains(&age)
     }
 }
 

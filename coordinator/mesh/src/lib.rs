@@ -236,8 +236,7 @@ pub struct MeshHandle {
     tasks: TaskGroup,
 }
 
-/// Opens the mesh: reads the members, then accepts connections. Boxed, so that the code of all its tasks is generated and
-/// optimized here and not in the crate that polls it (decision 107).
+/// Opens the mesh: reads the members, then accepts connections. Boxed, so that its code is generated here (decision 107).
 ///
 /// # Errors
 /// [`MeshError`] if the socket or the certificates can't be used.

@@ -42,6 +42,7 @@ await accessible(visitor, "the form by itself");
 const typist = await open("/subscribe", { forgiven: ["400 (Bad Request)"] });
 await typist.fill("#email", "ann@example");
 await typist.locator("form button").first().click();
+await typist.locator('#email[aria-invalid="true"]').waitFor();
 const faulty = typist.locator("#email");
 holds("the error is shown at its field", (await faulty.getAttribute("aria-invalid")) === "true" && (await typist.locator(`[id="${await faulty.getAttribute("aria-describedby")}"]`).textContent()) === "Please enter a valid email address.");
 holds("and the field has the focus", await faulty.evaluate((it) => it === document.activeElement));
@@ -50,6 +51,8 @@ await accessible(typist, "the form with a fault");
 await typist.locator("details.way > summary").click();
 await typist.fill("#url", "http://127.0.0.1/hook");
 await typist.locator("details.way button").click();
+// The document before the click has the same fields.
+await typist.locator('#url[aria-invalid="true"]').waitFor();
 holds("the webhook form stays open after an error", await typist.locator("#url").evaluate((it) => it === document.activeElement && it.getAttribute("aria-invalid") === "true"));
 await shot(typist, "form-fault-webhook");
 const small = await open("/subscribe", { viewport: { width: 390, height: 844 }, colorScheme: "dark" });

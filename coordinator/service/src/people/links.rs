@@ -38,7 +38,7 @@ impl PeopleService {
     /// Mails a sign-in link if a person has the address. The answer is the same whether anyone has it or not.
     ///
     /// # Errors
-    /// [`ServiceError::Internal`] if the store can't be read or written.
+    /// [`ServiceError::Internal`](crate::ServiceError::Internal) if the store can't be read or written.
     pub async fn request_link(&self, request: &DashboardLinkRequest) -> ServiceResult<()> {
         let email = normalize_email(&request.email).unwrap_or_default();
         let person = self.context.store().reader().person_by_email(&email)?.map(|person| person.value);
@@ -62,7 +62,7 @@ impl PeopleService {
     /// Returns the validity of a sign-in link in that browser, without using it.
     ///
     /// # Errors
-    /// [`ServiceError::Internal`] if the store can't be read.
+    /// [`ServiceError::Internal`](crate::ServiceError::Internal) if the store can't be read.
     pub fn link_validity(&self, token: &str, browser: Option<&BrowserId>) -> ServiceResult<LinkValidity> {
         Ok(self.sign_in_link(token, browser)?.err().unwrap_or(LinkValidity::Valid))
     }
@@ -71,7 +71,7 @@ impl PeopleService {
     /// otherwise the link's validity.
     ///
     /// # Errors
-    /// [`ServiceError::Internal`] if the store can't be read or written.
+    /// [`ServiceError::Internal`](crate::ServiceError::Internal) if the store can't be read or written.
     pub async fn sign_in_by_link(
         &self,
         token: &str,

@@ -16,7 +16,7 @@ pub fn person(n: u128, email: u8) -> Person {
     Person {
         id: person_id(n),
         email: format!("p{email}@example.com"),
-        name: (n % 2 == 0).then(|| "Ann".to_owned()),
+        name: n.is_multiple_of(2).then(|| "Ann".to_owned()),
         password_hash: Some("$argon2id$".to_owned()),
         is_operator: n == 1,
         created_at: at(1),
@@ -38,7 +38,7 @@ pub fn login_session(n: u128, person: u128) -> LoginSession {
         account: account_id(1),
         created_at: at(1),
         last_used_at: at(2),
-        is_kept: n % 2 == 0,
+        is_kept: n.is_multiple_of(2),
         network: Some("192.0.2.0/24".to_owned()),
         user_agent: "browser".to_owned(),
         confirmed_at: at(1),
@@ -51,7 +51,7 @@ pub fn link_id(n: u128) -> LinkId {
 
 /// A link of an account for even numbers, of a person for odd ones.
 pub fn one_time_link(n: u128, owner: u128) -> OneTimeLink {
-    let kind = if n % 2 == 0 {
+    let kind = if n.is_multiple_of(2) {
         LinkKind::SetUp { account: account_id(owner), is_operator: false }
     } else {
         LinkKind::SignIn { person: person_id(owner), browser: [9; 32], next: "/app".to_owned() }

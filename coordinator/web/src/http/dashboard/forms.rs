@@ -17,30 +17,23 @@
 //! A form that changes something carries a fingerprint of each value that it was drawn with ([`LOADED`]). A field counts
 //! as changed if the person changed it; if someone else did so meanwhile too, that is a conflict.
 
-mod multipart;
-
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ::http::header::CONTENT_TYPE;
-use ::http::{HeaderMap, StatusCode};
+use ::http::StatusCode;
 use parallax_core::patch::PatchField;
 use parallax_core::validation::ValidationErrors;
 use parallax_service::ServiceError;
 use parallax_service::idempotency::{IdempotencyKey, RequestOutcome};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use url::form_urlencoded;
 
-use super::SignedIn;
+use super::{SignedIn, form_encoding};
 use crate::http::body_fields::{BodyFields, FieldKind, FieldSpec, read_value};
 use crate::http::error::ApiError;
 use crate::http::json_body::{self, JsonObject};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::form::{FieldFault, FormView};
 
-/// Maximum number of fields of a form: a page's monitors with two fields each, and some more.
-const MAX_FIELDS: usize = 4096;
 /// Bytes of a value's fingerprint.
 const FINGERPRINT: usize = 8;
 /// Characters of another person's value that a conflict repeats.
@@ -54,36 +47,19 @@ pub(in crate::http) const LOADED: &str = "loaded";
 /// Hidden field with the idempotency key of a form, so that a double click makes one thing.
 pub(in crate::http) const ONCE: &str = "idempotency_key";
 /// Hidden field with the token that binds a form to the session.
-pub(in crate::http) const FORM_TOKEN: &str = "form_token";
+const FORM_TOKEN: &str = "form_token";
 
 /// A submitted form: names and values in the order in which they were sent.
 #[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Parses the body of a form (`application/x-www-form-urlencoded`, URL standard). Line breaks become LF.
+    /// Parses a query like a form.
     ///
     /// # Errors
-    /// If it has more than [`MAX_FIELDS`] fields.
-    pub(in crate::http) fn parse(body: &[u8]) -> Result<Self, ValidationErrors> {
-        let owned = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.replace("\r\n", "\n"));
-        let fields: Vec<_> = form_urlencoded::parse(body).map(owned).take(MAX_FIELDS + 1).collect();
-        if fields.len() > MAX_FIELDS {
-            return Err(ValidationErrors::whole_request(format!("the form must have at most {MAX_FIELDS} fields")));
-        }
-        Ok(Self(fields))
-    }
-
-    /// Parses the body of a form in one of its two encodings.
-    ///
-    /// # Errors
-    /// If it has too many fields, or can't be read.
-    pub(in crate::http) async fn of_body(headers: &HeaderMap, body: &[u8]) -> Result<Self, ValidationErrors> {
-        let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
-        match multer::parse_boundary(media) {
-            Ok(boundary) => multipart::parse(boundary, body).await,
-            Err(_) => Self::parse(body),
-        }
+    /// If it has too many fields.
+    pub(in crate::http) fn parse(query: &[u8]) -> Result<Self, ValidationErrors> {
+        form_encoding::parse_urlencoded(query).map(Self)
     }
 
     /// Makes a form of the given values, such as those of a record.
@@ -236,7 +212,7 @@ impl SubmittedForm {
     /// If the body can't be read, or is too large.
     pub(in crate::http) async fn read(call: &mut RoutedRequest<SignedIn>) -> Result<Self, ApiError> {
         let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
-        let form = Form::of_body(&call.headers, &body).await?;
+        let form = Form(form_encoding::parse(&call.headers, &body).await?);
         let idempotency_key = Some(form.text(ONCE)).filter(|key| !key.is_empty()).map(|key| {
             // Not the form token: the same form may be sent again after another sign-in.
             let fields = form.0.iter().filter(|(name, _)| name != FORM_TOKEN);

@@ -8,6 +8,7 @@ mod alerts;
 mod confirm;
 mod deploys;
 mod error_page;
+mod form_encoding;
 mod forms;
 mod frame;
 mod incidents;

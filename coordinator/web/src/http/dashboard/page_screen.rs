@@ -1,4 +1,4 @@
-//! What every screen of a page begins with: the page, the frame around the screen, and the reply.
+//! Beginning of every screen of a page: the page, the frame around the screen, and the reply.
 
 use ::http::StatusCode;
 use parallax_core::page::Page;

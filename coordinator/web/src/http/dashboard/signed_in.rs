@@ -7,7 +7,7 @@ use ::http::{HeaderMap, StatusCode};
 use subtle::ConstantTimeEq;
 use url::form_urlencoded;
 
-use super::forms::{FORM_TOKEN, Form};
+use super::form_encoding;
 use super::person::SignedIn;
 use super::session_cookie::session_token;
 use super::{ROOT, error_page, is_dashboard_path, see_other, with_security_headers};
@@ -22,6 +22,8 @@ use crate::http::server::request_timeout::{self, BodyReceived};
 use crate::http::server::response_memory::ResponseOwner;
 use crate::views::dashboard::DoorMessage;
 
+/// Name of the field, in every form, that holds the form token.
+const FORM_TOKEN: &str = "form_token";
 /// Name of the header that holds it in a script's request.
 const FORM_TOKEN_HEADER: HeaderName = HeaderName::from_static("x-form-token");
 
@@ -111,9 +113,10 @@ async fn check_form(context: &HttpContext, call: &mut RoutedRequest<SignedIn>) -
         Some(token) => token,
         None => {
             let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
-            let token = Form::of_body(&call.headers, &body).await?.text(FORM_TOKEN).to_owned();
+            let fields = form_encoding::parse(&call.headers, &body).await?;
             call.body = json_body::from_bytes(body);
-            token
+            let token = fields.into_iter().rfind(|(name, _)| name == FORM_TOKEN);
+            token.map(|(_, token)| token).unwrap_or_default()
         }
     };
     let is_own = bool::from(token.as_bytes().ct_eq(call.caller.form_token.as_bytes()));

@@ -60,3 +60,26 @@ async fn answers_on_old_paths_say_since_when_they_are_deprecated() {
         assert!(!client.get(&path).await.headers.contains_key("deprecation"), "{path}");
     }
 }
+
+#[tokio::test]
+async fn me_returns_the_current_key() {
+    let client = TestClient::new().await;
+    let me = client.call(&client.page_key, "GET", "/api/v1/me", Value::Null).await.body;
+    let key = &me["key"];
+    assert_eq!((&key["name"], &key["access"]), (&json!("Robot"), &json!("write")));
+    assert_eq!(key["pageId"], client.world.blog.id.to_string());
+    assert_eq!(key["createdAt"], "2026-11-27T12:46:01.000Z");
+    assert!(key["id"].as_str().unwrap().starts_with("key_"));
+    assert_eq!(key.as_object().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn pages_are_listed_oldest_first_within_reach() {
+    let client = TestClient::new().await;
+    let slugs = |response: TestResponse| -> Vec<Value> {
+        response.body["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()).collect()
+    };
+    assert_eq!(slugs(client.get("/api/v1/pages").await), ["shop", "journal"]);
+    let bound = client.call(&client.page_key, "GET", "/api/v1/pages", Value::Null).await;
+    assert_eq!(slugs(bound), ["journal"]);
+}

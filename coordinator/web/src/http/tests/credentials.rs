@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::http::dashboard;
+use crate::http::route::HttpRoute;
 
 #[tokio::test]
 async fn every_route_answers_each_credential_as_it_must() {
@@ -208,8 +210,13 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("DELETE", client.shop_path(""), Value::Null, [401, 403, 204, 403, 404]),
     ];
-    let mut unseen: Vec<(&str, Method)> =
-        routes().into_iter().flat_map(|(path, it)| it.into_iter().map(move |(method, _)| (path, method))).collect();
+    // Those of the dashboard take no key: see below.
+    let is_of_dashboard = |path: &str| dashboard::rows().iter().any(|(pattern, _)| *pattern == path);
+    let mut unseen: Vec<(&str, Method)> = routes()
+        .into_iter()
+        .filter(|(path, _)| !is_of_dashboard(path))
+        .flat_map(|(path, it)| it.into_iter().map(move |(method, _)| (path, method)))
+        .collect();
     let count = table.len();
     for (row, (method, path, body, expected)) in table.into_iter().enumerate() {
         unseen.retain(|(pattern, its)| its.as_str() != method || !is_of(pattern, &path));
@@ -259,6 +266,28 @@ async fn every_route_answers_each_credential_as_it_must() {
         client.world.clock.set(later);
     }
     assert_eq!(unseen, [], "every route needs a row in this table");
+}
+
+#[tokio::test]
+async fn every_screen_asks_a_stranger_to_sign_in() {
+    let client = TestClient::new().await;
+    for (pattern, methods) in dashboard::rows() {
+        let parts = pattern.split('/').map(|part| if part.starts_with('{') { "none" } else { part });
+        let path = parts.collect::<Vec<_>>().join("/");
+        for (method, route) in methods {
+            if !matches!(route, HttpRoute::SignedIn(_)) {
+                continue;
+            }
+            for key in [None, Some(client.write_key.as_str())] {
+                let response = match key {
+                    Some(key) => client.call(key, method.as_str(), &path, Value::Null).await,
+                    None => client.send(method.as_str(), &path, &[], "").await,
+                };
+                let expected = if method == Method::GET { 303 } else { 403 };
+                assert_eq!(response.status, expected, "{method} {path}: {}", response.text);
+            }
+        }
+    }
 }
 
 /// Returns true if a path matches the pattern.

@@ -93,7 +93,7 @@ async fn a_destination_is_changed_rotated_and_deleted() {
         (&after["name"], &after["enabled"], &after["secret"]),
         (&json!("On call"), &json!(false), &before["secret"])
     );
-    // The form of before is about other values by now.
+    // The form that was loaded earlier is about other values by now.
     let stale = [("loaded", loaded.as_str()), ("name", "Other"), ("url", HOOK), ("enabled", "false")];
     let conflict = client.submit(&browser, &own, &stale).await;
     assert!(

@@ -99,7 +99,7 @@ async fn an_agent_is_revoked_by_its_name_and_then_forgotten() {
     let operator = operator(&client).await;
     let path = "/app/mesh/agents/fra1";
     let refused = client.submit(&operator, path, &[("name", "fra2")]).await;
-    assert!(refused.status == 422 && refused.text.contains("Must be the name of the agent."), "{}", refused.text);
+    assert!(refused.status == 400 && refused.text.contains("Must be the name of the agent."), "{}", refused.text);
     let revoked = client.submit(&operator, path, &[("name", "fra1")]).await;
     assert_eq!((revoked.status, location(&revoked)), (303, "/app/mesh?done=agent-revoked&count=1"), "{}", revoked.text);
     assert!(client.open(&operator, path).await.text.contains("Forget fra1?"));
@@ -115,7 +115,7 @@ async fn an_invitation_shows_its_command_once() {
     let path = "/app/mesh/agents/new";
     assert!(client.open(&operator, path).await.text.contains("AS64496, AS64497"));
     let refused = client.submit(&operator, path, &[("name", ""), ("region", "mars"), ("network", "x")]).await;
-    assert!(refused.status == 422 && refused.text.contains("region-fault"), "{}", refused.text);
+    assert!(refused.status == 400 && refused.text.contains("region-fault"), "{}", refused.text);
     let fields = [("name", "cpt1"), ("region", "africa"), ("network", "AS64508")];
     let made = client.submit(&operator, path, &fields).await;
     let command = "parallax-agent join --coordinator status.example:7443 --token secret";

@@ -93,7 +93,7 @@ pub(crate) struct IncidentRow {
     pub at: FormattedTime,
     /// For a window: when it is, in its zone.
     pub when: String,
-    /// What it affects and who opened it.
+    /// Affected monitors, and who opened it.
     pub about: String,
     /// Number of its updates.
     pub updates: String,
@@ -196,7 +196,7 @@ impl Receivers {
 
 /// A monitor that may be affected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MonitorChoice {
+pub(crate) struct AffectedMonitorChoice {
     /// Id.
     pub id: String,
     /// Name.
@@ -205,18 +205,18 @@ pub(crate) struct MonitorChoice {
     pub state: (&'static str, String),
 }
 
-impl MonitorChoice {
+impl AffectedMonitorChoice {
     /// Returns true if the monitor is not up.
     pub(crate) fn is_troubled(&self) -> bool {
         self.state.0 != "up" && self.state.0 != "none"
     }
 }
 
-/// What a form of an incident offers.
+/// Choices of a form of an incident.
 #[derive(Debug, Clone)]
 pub(crate) struct IncidentChoices {
     /// Monitors of the page, those in trouble first.
-    pub monitors: Vec<MonitorChoice>,
+    pub monitors: Vec<AffectedMonitorChoice>,
     /// Receivers of an update.
     pub receivers: Receivers,
     /// Name of the page.
@@ -344,15 +344,15 @@ pub(crate) struct IncidentScreen {
     pub public: String,
     /// Form of the next update; `None` if it is over, or the person may not edit.
     pub form: Option<FormView>,
-    /// What the form offers.
+    /// Choices of the form.
     pub choices: IncidentChoices,
     /// The incident as readers see it.
     pub preview: IncidentPreview,
     /// True if the preview shows what is typed.
     pub is_draft: bool,
     /// Affected monitors with their states.
-    pub monitors: Vec<(String, MonitorChoice)>,
-    /// What became of the last messages to subscribers.
+    pub monitors: Vec<(String, AffectedMonitorChoice)>,
+    /// Results of the last messages to subscribers.
     pub sent: String,
     /// Post-mortem.
     pub postmortem: Option<Markup>,
@@ -363,7 +363,7 @@ pub(crate) struct IncidentScreen {
 impl IncidentScreen {
     /// Affected monitors that are down, as a sentence about resolving now.
     fn still_down(&self) -> Option<String> {
-        let down: Vec<&MonitorChoice> =
+        let down: Vec<&AffectedMonitorChoice> =
             self.monitors.iter().map(|(_, monitor)| monitor).filter(|monitor| monitor.state.0 == "down").collect();
         match down.as_slice() {
             [] => None,
@@ -388,88 +388,6 @@ impl IncidentScreen {
     fn statuses(&self) -> Vec<(&'static str, &'static str)> {
         IncidentChoices::statuses(&IncidentStatus::OF_INCIDENT)
     }
-}
-
-/// Form of a new incident.
-#[template_file("dashboard/incident_new.html")]
-#[derive(Debug, Clone)]
-pub(crate) struct NewIncidentScreen {
-    /// Frame.
-    pub frame: Frame,
-    /// Address of this screen.
-    pub href: String,
-    /// Form.
-    pub form: FormView,
-    /// What the form offers.
-    pub choices: IncidentChoices,
-    /// The incident as readers would see it.
-    pub preview: IncidentPreview,
-    /// Zones to choose from.
-    pub zones: Vec<(&'static str, String)>,
-}
-
-impl NewIncidentScreen {
-    fn statuses(&self) -> Vec<(&'static str, &'static str)> {
-        IncidentChoices::statuses(&IncidentStatus::OF_NEW)
-    }
-
-    fn is_past(&self) -> bool {
-        !self.form.value("resolvedAt").is_empty()
-    }
-}
-
-/// Form of the details of an incident.
-#[template_file("dashboard/incident_edit.html")]
-#[derive(Debug, Clone)]
-pub(crate) struct EditIncidentScreen {
-    /// Frame.
-    pub frame: Frame,
-    /// Address of the incident's screen.
-    pub href: String,
-    /// Title of the incident as stored.
-    pub title: String,
-    /// Form.
-    pub form: FormView,
-    /// What the form offers.
-    pub choices: IncidentChoices,
-}
-
-/// Form of the post-mortem.
-#[template_file("dashboard/postmortem.html")]
-#[derive(Debug, Clone)]
-pub(crate) struct PostmortemScreen {
-    /// Frame.
-    pub frame: Frame,
-    /// Address of the incident's screen.
-    pub href: String,
-    /// Title of the incident.
-    pub title: String,
-    /// Form.
-    pub form: FormView,
-    /// Text as readers would see it.
-    pub preview: Markup,
-    /// True if one is published.
-    pub is_published: bool,
-}
-
-/// Question before something is deleted for good: the title has to be typed.
-#[template_file("dashboard/delete.html")]
-#[derive(Debug, Clone)]
-pub(crate) struct DeleteScreen {
-    /// Frame.
-    pub frame: Frame,
-    /// Address of this screen.
-    pub href: String,
-    /// Address of the thing, for those who change their mind.
-    pub back: String,
-    /// Kind of thing: "incident".
-    pub kind: &'static str,
-    /// Title to type.
-    pub title: String,
-    /// What is lost, in numbers.
-    pub loss: String,
-    /// Form.
-    pub form: FormView,
 }
 
 /// Returns the value of a form's list of affected monitors: the id, and the impact of its own.

@@ -19,7 +19,7 @@ pub(crate) struct SubscriberRow {
     pub address: String,
     /// Channel.
     pub channel: &'static str,
-    /// What it gets.
+    /// Updates that it gets.
     pub gets: String,
     /// State: CSS class with icon, words, and since when.
     pub state: (&'static str, &'static str, String),

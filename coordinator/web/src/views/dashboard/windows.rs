@@ -4,7 +4,7 @@ use parallax_template::template_file;
 
 use super::form::FormView;
 use super::frame::Frame;
-use super::incidents::{self, IncidentChoices, IncidentState, MonitorChoice, UpdateLine};
+use super::incidents::{self, AffectedMonitorChoice, IncidentChoices, IncidentState, UpdateLine};
 use super::window_times::WindowTime;
 use crate::views::assets;
 
@@ -37,7 +37,7 @@ pub(crate) struct WindowScreen {
     /// True before it begins.
     pub is_planned: bool,
     /// Affected monitors with the addresses of their screens; empty for the whole page.
-    pub monitors: Vec<(String, MonitorChoice)>,
+    pub monitors: Vec<(String, AffectedMonitorChoice)>,
     /// Reminders of subscribers, as texts.
     pub reminders: String,
     /// Updates, newest first.
@@ -46,7 +46,7 @@ pub(crate) struct WindowScreen {
     pub form: FormView,
     /// True while the person may change it.
     pub is_editable: bool,
-    /// What the form offers.
+    /// Choices of the form.
     pub choices: IncidentChoices,
     /// Post-mortem, if there is one.
     pub postmortem: Option<parallax_markdown::Markup>,
@@ -66,7 +66,7 @@ pub(crate) struct WindowFormScreen {
     pub changes: Option<String>,
     /// Form.
     pub form: FormView,
-    /// What the form offers.
+    /// Choices of the form.
     pub choices: IncidentChoices,
     /// Choices of repetition, as sentences.
     pub repetitions: Vec<(&'static str, String)>,
@@ -81,7 +81,7 @@ pub(crate) struct WindowFormScreen {
     /// Windows that overlap the first one: title and time.
     pub overlaps: Vec<(String, String)>,
     /// Monitors to start maintenance for at once; empty if the form was opened for a plan.
-    pub quick: Vec<MonitorChoice>,
+    pub quick: Vec<AffectedMonitorChoice>,
 }
 
 impl WindowFormScreen {

@@ -13,9 +13,8 @@ use crate::http::HttpContext;
 use crate::http::api::mask;
 use crate::http::dashboard::page_screen::PageScreen;
 use crate::http::error::ApiError;
-use crate::views::dashboard::alerts::{
-    ChannelCard, DeliveryRow, DestinationHealth, DestinationRow, attempt_answer, delivery_state, gets,
-};
+use crate::views::dashboard::alerts::{ChannelCard, DestinationHealth, DestinationRow, gets};
+use crate::views::dashboard::deliveries::{DeliveryRow, attempt_answer, delivery_state};
 use crate::views::dashboard::time;
 
 /// Deliveries among which the last answers of destinations are looked for.

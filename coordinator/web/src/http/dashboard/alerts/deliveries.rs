@@ -18,7 +18,7 @@ use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::HandlerResult;
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::alerts::{AttemptLine, DeliveryScreen};
+use crate::views::dashboard::deliveries::{AttemptLine, DeliveryScreen};
 use crate::views::dashboard::{Section, Toast, clock};
 
 /// `GET /app/pages/{page}/deliveries/{delivery}`

@@ -21,7 +21,8 @@ use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::json_body::JsonObject;
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::alerts::{ChannelCard, DestinationScreen, TestResult};
+use crate::views::dashboard::alerts::{ChannelCard, DestinationScreen};
+use crate::views::dashboard::deliveries::TestResult;
 use crate::views::dashboard::{Section, Toast, time};
 
 /// Deliveries that a destination's screen shows.

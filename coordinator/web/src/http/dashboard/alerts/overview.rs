@@ -22,7 +22,8 @@ use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::json_body::JsonObject;
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::alerts::{AlertsScreen, DeliveryFilters, repeats};
+use crate::views::dashboard::alerts::{AlertsScreen, repeats};
+use crate::views::dashboard::deliveries::DeliveryFilters;
 use crate::views::dashboard::{Section, Toast};
 
 /// Deliveries of one part of the log.

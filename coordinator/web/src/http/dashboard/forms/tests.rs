@@ -4,6 +4,7 @@ use parallax_core::patch::PatchField::{Absent, Invalid, Null, Value as Sent};
 
 use super::*;
 use crate::http::body_fields::field;
+use crate::http::dashboard::form_encoding::MAX_FIELDS;
 
 fn form(text: &str) -> Form {
     Form::parse(text.as_bytes()).unwrap()

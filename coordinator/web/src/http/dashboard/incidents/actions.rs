@@ -20,7 +20,7 @@ use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::HandlerResult;
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::incidents::DeleteScreen;
+use crate::views::dashboard::incident_forms::DeleteScreen;
 use crate::views::dashboard::{Section, Toast};
 
 /// Longest maintenance that starts at once, in minutes: 7 days.

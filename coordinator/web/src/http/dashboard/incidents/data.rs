@@ -1,7 +1,8 @@
-//! What the forms of incidents offer: the page's monitors with their states, and the receivers of an update.
+//! Choices of the forms of incidents: the page's monitors with their states, and the receivers of an update.
 
 use chrono_tz::Tz;
 use parallax_core::event::MonitorStatus;
+use parallax_core::id::PageId;
 use parallax_core::incident::{Impact, Incident, IncidentKind};
 use parallax_core::locale::Locale;
 use parallax_core::page::branding::Language;
@@ -18,7 +19,7 @@ use crate::http::dashboard::frame::without_scheme;
 use crate::http::dashboard::page_screen::PageScreen;
 use crate::http::error::ApiError;
 use crate::http::json_body::JsonObject;
-use crate::views::dashboard::incidents::{IncidentChoices, MonitorChoice, Receivers, affected_value};
+use crate::views::dashboard::incidents::{AffectedMonitorChoice, IncidentChoices, Receivers, affected_value};
 use crate::views::dashboard::window_times::zone_text;
 
 /// Zones that every form offers, beside the page's own.
@@ -75,7 +76,7 @@ pub(super) async fn choices(
     scene: &PageScreen,
 ) -> Result<IncidentChoices, ApiError> {
     let monitors = context.service.monitors.list(caller, scene.page.id).await?;
-    let mut monitors: Vec<MonitorChoice> = monitors.iter().map(monitor_choice).collect();
+    let mut monitors: Vec<AffectedMonitorChoice> = monitors.iter().map(monitor_choice).collect();
     // Those in trouble first; otherwise in the order of the page.
     monitors.sort_by_key(|monitor| !monitor.is_troubled());
     let counts = context.service.subscribers.counts(caller, scene.page.id).await?;
@@ -87,7 +88,7 @@ pub(super) async fn choices(
     })
 }
 
-fn monitor_choice(monitor: &MonitorWithState) -> MonitorChoice {
+fn monitor_choice(monitor: &MonitorWithState) -> AffectedMonitorChoice {
     let from = |word: &str, regions: Option<RegionSet>| match regions {
         Some(regions) => format!("{word} from {}", Locale::of(Language::En).regions(regions)),
         None => word.to_owned(),
@@ -99,15 +100,15 @@ fn monitor_choice(monitor: &MonitorWithState) -> MonitorChoice {
         MonitorStatus::Slow => ("slow", from("Slow", monitor.view.slow_from)),
         MonitorStatus::Down => ("down", from("Down", monitor.view.down_from)),
     };
-    MonitorChoice { id: monitor.monitor.id.to_string(), name: monitor.monitor.name.clone(), state }
+    AffectedMonitorChoice { id: monitor.monitor.id.to_string(), name: monitor.monitor.name.clone(), state }
 }
 
 /// Returns the affected monitors of an incident with the addresses of their screens.
-pub(super) fn affected(incident: &IncidentContext, choices: &IncidentChoices) -> Vec<(String, MonitorChoice)> {
+pub(super) fn affected(incident: &IncidentContext, choices: &IncidentChoices) -> Vec<(String, AffectedMonitorChoice)> {
     let affected = &incident.detail.incident.affected;
-    let is_affected = |choice: &&MonitorChoice| affected.iter().any(|it| it.monitor.to_string() == choice.id);
+    let is_affected = |choice: &&AffectedMonitorChoice| affected.iter().any(|it| it.monitor.to_string() == choice.id);
     let with_address =
-        |choice: &MonitorChoice| (format!("{}/monitors/{}", incident.scene.base, choice.id), choice.clone());
+        |choice: &AffectedMonitorChoice| (format!("{}/monitors/{}", incident.scene.base, choice.id), choice.clone());
     choices.monitors.iter().filter(is_affected).map(with_address).collect()
 }
 
@@ -186,4 +187,12 @@ pub(super) fn split_list(form: &mut Form, name: &str) {
 /// Returns the impact of a form.
 pub(super) fn impact_of(form: &Form) -> Impact {
     Impact::ALL.into_iter().find(|impact| impact.name() == form.text("impact")).unwrap_or(Impact::Partial)
+}
+
+/// Number of messages that the toast of a posted form names; one for a form that notifies nobody.
+pub(super) async fn notified(context: &HttpContext, caller: &Caller, page: PageId, form: &Form) -> usize {
+    if !form.is_on("notify") {
+        return 1;
+    }
+    context.service.subscribers.counts(caller, page).await.map_or(1, |counts| counts.confirmed().max(1))
 }

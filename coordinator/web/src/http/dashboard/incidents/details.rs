@@ -6,20 +6,15 @@ use ::http::StatusCode;
 use parallax_core::incident::IncidentKind;
 use parallax_core::role::Permission;
 use parallax_service::Caller;
-use parallax_service::idempotency::IdempotentRequest;
-use parallax_service::incidents::IncidentDetail;
 
-use super::{IncidentContext, data, window_form};
+use super::{IncidentContext, changes, data, window_form};
 use crate::http::HttpContext;
-use crate::http::api::incidents::body;
-use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use crate::http::dashboard::forms::{Form, FormRefusal, LOADED, SubmittedForm, loaded};
 use crate::http::dashboard::page_screen::reply_with;
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::HandlerResult;
-use crate::http::json_body::JsonObject;
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::Toast;
-use crate::views::dashboard::incidents::{EditIncidentScreen, PostmortemScreen};
+use crate::views::dashboard::incident_forms::{EditIncidentScreen, PostmortemScreen};
 
 /// `GET /app/pages/{page}/incidents/{incident}/edit`
 pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
@@ -43,47 +38,13 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
         return window_form::save_edit(&context, caller, incident, &submitted).await;
     }
     let current = data::current_values(&incident.detail.incident);
-    match change(&context, caller, &incident, &submitted, &current).await? {
+    match changes::change(&context, caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = redrawn(submitted.form, &refusal, &current);
+            let form = changes::redrawn(submitted.form, &refusal, &current);
             draw(&context, caller, incident, &form, Some(refusal)).await
         }
     }
-}
-
-/// Changes the incident by a form; returns where to go.
-pub(super) async fn change(
-    context: &HttpContext,
-    caller: &Caller,
-    incident: &IncidentContext,
-    submitted: &SubmittedForm,
-    current: &JsonObject,
-) -> Saved {
-    let form = data::normalize(&submitted.form);
-    let mut changes = FormBody::change(&form, current);
-    let edit = body::read_change(&mut changes);
-    let conflicts = changes.into_conflicts();
-    if !conflicts.is_empty() {
-        return Ok(Err(FormRefusal::conflict(conflicts)));
-    }
-    let path = Toast::address(&incident.href, "saved", 1);
-    let answer = |_: &IncidentDetail| path.clone().into_bytes();
-    let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
-    match context.service.incidents.edit(caller, page, id, &edit, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
-}
-
-/// The form as it is drawn again. After a conflict it is about the current values, so that saving it again keeps what
-/// was typed.
-pub(super) fn redrawn(mut form: Form, refusal: &FormRefusal, current: &JsonObject) -> Form {
-    if refusal.status == StatusCode::CONFLICT {
-        form.set(LOADED, loaded(current));
-    }
-    form
 }
 
 async fn draw(
@@ -126,10 +87,10 @@ pub(super) async fn save_postmortem(context: Arc<HttpContext>, mut call: RoutedR
         return draw_postmortem(incident, &form, None);
     }
     let current = data::current_values(&incident.detail.incident);
-    match change(&context, &call.caller.caller, &incident, &submitted, &current).await? {
+    match changes::change(&context, &call.caller.caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = redrawn(form, &refusal, &current);
+            let form = changes::redrawn(form, &refusal, &current);
             draw_postmortem(incident, &form, Some(refusal))
         }
     }

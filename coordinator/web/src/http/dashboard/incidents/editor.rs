@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::delivery::DeliveryState;
-use parallax_core::id::PageId;
 use parallax_core::incident::{Incident, IncidentKind, UpdateTemplate};
 use parallax_core::locale::Locale;
 use parallax_core::page::Page;
@@ -197,7 +196,7 @@ async fn save(context: &HttpContext, caller: &Caller, incident: &Incident, submi
     }
     let post = body::read_update(FormBody::new(&form));
     let path = format!("/app/pages/{}/incidents/{}", incident.page, incident.id);
-    let count = notified(context, caller, incident.page, &form).await;
+    let count = data::notified(context, caller, incident.page, &form).await;
     let answer = |_: &IncidentDetail| Toast::address(&path, "posted", count).into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
     let posted = context.service.incidents.edit_and_post(caller, (incident.page, incident.id), &edit, &post, &once);
@@ -205,12 +204,4 @@ async fn save(context: &HttpContext, caller: &Caller, incident: &Incident, submi
         Ok(outcome) => Ok(Ok(result_path(outcome, |_| Toast::address(&path, "posted", count)))),
         Err(error) => Ok(Err(FormRefusal::of(error)?)),
     }
-}
-
-/// Number of messages that the toast of a posted form names; one for a form that notifies nobody.
-pub(super) async fn notified(context: &HttpContext, caller: &Caller, page: PageId, form: &Form) -> usize {
-    if !form.is_on("notify") {
-        return 1;
-    }
-    context.service.subscribers.counts(caller, page).await.map_or(1, |counts| counts.confirmed().max(1))
 }

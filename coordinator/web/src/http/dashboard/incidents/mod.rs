@@ -1,6 +1,7 @@
 //! Incidents and maintenance windows of a page: the list, one of them with its next update, and the forms around it.
 
 mod actions;
+mod changes;
 mod data;
 mod details;
 mod editor;

@@ -11,7 +11,7 @@ use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::incidents::IncidentDetail;
 
 use super::data;
-use super::editor::{apply_template, chosen_names, notified};
+use super::editor::{apply_template, chosen_names};
 use crate::http::HttpContext;
 use crate::http::api::incidents::body;
 use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
@@ -19,7 +19,8 @@ use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::HandlerResult;
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::incidents::{IncidentPreview, NewIncidentScreen, UpdateLine, impact_class};
+use crate::views::dashboard::incident_forms::NewIncidentScreen;
+use crate::views::dashboard::incidents::{IncidentPreview, UpdateLine, impact_class};
 use crate::views::dashboard::{Section, Toast};
 
 /// `GET /app/pages/{page}/incidents/new`
@@ -67,8 +68,11 @@ pub(super) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Si
 async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submitted: &SubmittedForm) -> Saved {
     let form = data::normalize(&submitted.form);
     let edit = body::read_new(FormBody::new(&form));
-    let count =
-        if form.text("resolvedAt").is_empty() { notified(context, caller, scene.page.id, &form).await } else { 1 };
+    let count = if form.text("resolvedAt").is_empty() {
+        data::notified(context, caller, scene.page.id, &form).await
+    } else {
+        1
+    };
     let path = |detail: &IncidentDetail| {
         Toast::address(&format!("{}/incidents/{}", scene.base, detail.incident.id), "posted", count)
     };

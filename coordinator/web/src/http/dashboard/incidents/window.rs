@@ -7,7 +7,6 @@ use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::incidents::IncidentDetail;
 
-use super::editor::notified;
 use super::{IncidentContext, data};
 use crate::http::HttpContext;
 use crate::http::api::incidents::body;
@@ -94,7 +93,7 @@ pub(super) async fn post(
 async fn save(context: &HttpContext, caller: &Caller, incident: &IncidentContext, submitted: &SubmittedForm) -> Saved {
     let post = body::read_update(FormBody::new(&submitted.form));
     let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
-    let count = notified(context, caller, page, &submitted.form).await;
+    let count = data::notified(context, caller, page, &submitted.form).await;
     let path = Toast::address(&incident.href, "posted", count);
     let answer = |_: &IncidentDetail| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);

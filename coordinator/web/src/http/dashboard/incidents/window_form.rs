@@ -13,8 +13,7 @@ use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::incidents::{IncidentDetail, IncidentFilter};
 use serde_json::{Value, json};
 
-use super::editor::notified;
-use super::{IncidentContext, data, details, window};
+use super::{IncidentContext, changes, data, window};
 use crate::http::HttpContext;
 use crate::http::api::incidents::body;
 use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
@@ -72,7 +71,7 @@ async fn plan(
     (form, submitted): (&Form, &SubmittedForm),
 ) -> Saved {
     let edit = body::read_new(FormBody::new(form));
-    let count = notified(context, caller, scene.page.id, form).await;
+    let count = data::notified(context, caller, scene.page.id, form).await;
     let path = |detail: &IncidentDetail| {
         Toast::address(&format!("{}/incidents/{}", scene.base, detail.incident.id), "posted", count)
     };
@@ -115,10 +114,10 @@ pub(super) async fn save_edit(
         return draw(context, caller, incident.scene, &form, (None, changes)).await;
     }
     let submitted = SubmittedForm { form, idempotency_key: submitted.idempotency_key.clone() };
-    match details::change(context, caller, &incident, &submitted, &current).await? {
+    match changes::change(context, caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = details::redrawn(submitted.form, &refusal, &current);
+            let form = changes::redrawn(submitted.form, &refusal, &current);
             draw(context, caller, incident.scene, &form, (Some(refusal), changes)).await
         }
     }

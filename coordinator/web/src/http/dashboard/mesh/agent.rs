@@ -63,7 +63,7 @@ fn name_of(call: &RoutedRequest<SignedIn>) -> Result<String, ApiError> {
 /// The agent of that name; one that is not revoked first, since a name can be used again.
 fn find<'a>(state: &'a MeshState, name: &str) -> Option<&'a MeshAgent> {
     let named = || state.agents.iter().filter(|it| it.name == name);
-    named().find(|it| it.revoked_at.is_none()).or_else(|| named().last())
+    named().find(|it| it.revoked_at.is_none()).or_else(|| named().next_back())
 }
 
 async fn draw(

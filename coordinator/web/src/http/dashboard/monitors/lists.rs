@@ -23,7 +23,7 @@ use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Frame;
 use crate::views::dashboard::monitor::alerts::{AlertRow, MonitorAlerts};
 use crate::views::dashboard::monitor::heading::{MonitorHeading, MonitorTab};
-use crate::views::dashboard::monitor::lists::{ChangeRow, MonitorEvents, MonitorRounds};
+use crate::views::dashboard::monitor::lists::{MonitorChangeRow, MonitorEvents, MonitorRounds};
 use crate::views::dashboard::monitor::rounds::{self, RoundRow};
 use crate::views::dashboard::monitor::settings_words::CheckPlan;
 
@@ -96,7 +96,7 @@ pub(super) async fn events(context: Arc<HttpContext>, call: RoutedRequest<Signed
     let slice = context.service.history.events(&signed_in.caller, ids, before, LIMIT).await?;
     let labels = labels(&slice.agents, signed_in.is_operator);
     let row = |event: &parallax_service::monitors::history::JournalEvent| {
-        ChangeRow::of(&event.event, &labels, (now, page.timezone))
+        MonitorChangeRow::of(&event.event, &labels, (now, page.timezone))
     };
     let older = slice.next.map(|seq| format!("{}/events?before={seq}", heading.path));
     let changes = slice.items.iter().filter_map(row).collect();

@@ -279,7 +279,9 @@ mod tests {
         let heartbeat = &samples()[6];
         let mut form = of_monitor(heartbeat);
         assert_eq!((form.text("period"), form.text("periodUnit")), ("1", "1440"));
-        (form.set("period", "6"), form.set("periodUnit", "60"), form.set("grace", "10"));
+        form.set("period", "6");
+        form.set("periodUnit", "60");
+        form.set("grace", "10");
         form.set("graceUnit", "1");
         let Check::Heartbeat(check) = change(&form, heartbeat).unwrap().check else { panic!("a heartbeat") };
         assert_eq!((check.period_seconds, check.grace_seconds), (6 * 3600, 600));

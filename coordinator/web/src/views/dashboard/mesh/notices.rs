@@ -28,8 +28,8 @@ pub(crate) fn problem_notices(problems: &[OperatorProblem]) -> Vec<MeshNotice> {
 }
 
 fn problem_notice(problem: &OperatorProblem) -> Option<MeshNotice> {
-    let notice = |class, what: String, why: &str, action| {
-        let href = if action == "" { String::new() } else { ADD.to_owned() };
+    let notice = |class, what: String, why: &str, action: &'static str| {
+        let href = if action.is_empty() { String::new() } else { ADD.to_owned() };
         Some(MeshNotice { class, what, why: why.to_owned(), href, action })
     };
     match problem {
@@ -143,7 +143,7 @@ pub(crate) fn agent_notices(agent: &AgentRow, trouble: AgentTrouble<'_>) -> Vec<
         let why = "Its disk was full while it was not connected. Give it more space.".to_owned();
         add("slow", format!("{name} lost {} results.", agent.dropped), why);
     }
-    if agent.certificate.0 != "" && !agent.is_revoked {
+    if !agent.certificate.0.is_empty() && !agent.is_revoked {
         let why = format!("Its renewal fails: {} left. Check that it is connected.", agent.certificate.1);
         add(agent.certificate.0, format!("The certificate of {name} was not renewed."), why);
     }

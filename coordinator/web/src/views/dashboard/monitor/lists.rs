@@ -38,14 +38,14 @@ pub(crate) struct MonitorEvents {
     pub(crate) frame: Frame,
     pub(crate) heading: MonitorHeading,
     /// The changes, newest first.
-    pub(crate) changes: Vec<ChangeRow>,
+    pub(crate) changes: Vec<MonitorChangeRow>,
     /// Address of older ones.
     pub(crate) older: Option<String>,
 }
 
 /// A change of state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ChangeRow {
+pub(crate) struct MonitorChangeRow {
     /// Time.
     pub at: FormattedTime,
     /// CSS class and icon.
@@ -58,7 +58,7 @@ pub(crate) struct ChangeRow {
     pub evidence: Vec<(String, FormattedTime, Vec<OutcomeWords>)>,
 }
 
-impl ChangeRow {
+impl MonitorChangeRow {
     /// Builds the row of an event; none for a kind that isn't listed.
     pub(crate) fn of(event: &Event, labels: &VantageLabels, (now, zone): (Timestamp, Tz)) -> Option<Self> {
         let at = clock_time(event.at, now, zone);

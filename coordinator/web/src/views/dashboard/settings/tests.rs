@@ -57,7 +57,7 @@ fn no_text_of_the_look_gets_out_of_its_place() {
         let look = LookForm { frame, head: head(SettingsSection::Look, text), form, logo: None, icon: None };
         let screen = render(&look).unwrap();
         check(name, &screen);
-        assert!(screen.contains("41 of 200") && screen.contains("fill=\"#1d5c8f\""), "{screen}");
+        assert!(screen.contains("40 of 200") && screen.contains("fill=\"#1d5c8f\""), "{screen}");
         assert!(screen.contains("sandbox"), "the preview runs nothing");
     }
 }
