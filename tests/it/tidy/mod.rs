@@ -12,6 +12,7 @@ mod rendered_texts;
 mod security;
 mod source;
 mod tables;
+mod template_macros;
 
 use source::{SourceFile, code, files, is_word};
 

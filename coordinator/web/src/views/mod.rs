@@ -9,7 +9,6 @@ pub(crate) mod api_reference;
 pub(crate) mod assets;
 pub(crate) mod badge;
 mod chart;
-#[allow(dead_code, reason = "its screens follow")]
 pub(crate) mod dashboard;
 pub(crate) mod embed;
 pub(crate) mod embed_snippets;

@@ -176,11 +176,6 @@ impl Frame {
         self.person.role.allows(Permission::ManagePage)
     }
 
-    /// Returns true if the person may export subscribers.
-    pub(crate) const fn may_export(&self) -> bool {
-        self.person.role.allows(Permission::ExportSubscribers)
-    }
-
     /// Returns true if the person may change keys, members and plan.
     pub(crate) const fn may_manage_account(&self) -> bool {
         self.person.role.allows(Permission::ManageAccount)

@@ -219,8 +219,6 @@ pub(crate) struct IncidentChoices {
     pub monitors: Vec<AffectedMonitorChoice>,
     /// Receivers of an update.
     pub receivers: Receivers,
-    /// Name of the page.
-    pub page: String,
     /// Address of the page, without the scheme.
     pub address: String,
 }

@@ -83,7 +83,6 @@ pub(super) async fn choices(
     Ok(IncidentChoices {
         monitors,
         receivers: Receivers { email: counts.email, webhook: counts.webhook },
-        page: scene.page.name.clone(),
         address: without_scheme(&context.service.pages.url(&scene.page)).to_owned(),
     })
 }
