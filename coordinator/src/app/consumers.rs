@@ -43,7 +43,8 @@ pub(super) fn start(
     store: &Store,
     clock: &Clock,
     settings: &ServiceSettings,
-    (alerts, notices): (AlertConsumer, OperatorAlertConsumer),
+    alerts: AlertConsumer,
+    operator_alerts: OperatorAlertConsumer,
     wake: &Arc<Notify>,
     supervisor: &Supervisor,
 ) -> Consumers {
@@ -54,7 +55,7 @@ pub(super) fn start(
     let mut group = supervisor.task_group();
     spawn(&mut group, Arc::clone(&alerts), store, clock, wake);
     spawn(&mut group, Arc::new(IncidentConsumer), store, clock, wake);
-    spawn(&mut group, Arc::new(notices), store, clock, wake);
+    spawn(&mut group, Arc::new(operator_alerts), store, clock, wake);
     spawn(&mut group, Arc::new(subscribers), store, clock, &new_events);
     let (store, clock, wake) = (store.clone(), clock.clone(), Arc::clone(wake));
     group.spawn_restarting("fan-out", move || {

@@ -37,7 +37,7 @@ pub(super) fn start(
     let evidence = Arc::clone(&service.evidence);
     let evidence_links = EvidenceLinks::new(move |monitor, seq, now| evidence.url(monitor, seq, now));
     let alerts = AlertConsumer::new(settings.base_url.clone(), settings.root_domain.clone(), evidence_links);
-    let consumers = consumers::start(store, clock, settings, (alerts, operator_alerts), &wake, supervisor);
+    let consumers = consumers::start(store, clock, settings, alerts, operator_alerts, &wake, supervisor);
     Ok(Notifications { consumers, deliverer: deliverer(context, store, service)? })
 }
 

@@ -280,13 +280,13 @@ fn statistics_query(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now
     }
 }
 
-/// Effective settings of a monitor as its machine has them, except confirmation; the interval needs the real plan
-/// limits.
 /// Response time thresholds in milliseconds, of the counted regions that have one.
 fn thresholds(effective: &EffectiveSettings, counted: RegionSet) -> BTreeMap<Region, u32> {
     counted.iter().filter_map(|region| Some((region, effective.threshold(region)?))).collect()
 }
 
+/// Effective settings of a monitor as its machine has them, except confirmation; the interval needs the real plan
+/// limits.
 fn effective_settings(monitor: &Monitor, page: &Page, plan: Plan, limits: &PlanLimits) -> EffectiveSettings {
     EffectiveSettings::new(monitor, page, plan, limits, ConfirmationPolicy::default())
 }

@@ -38,9 +38,6 @@ async fn write(config: &CoordinatorConfig, opened: &OfflineApp) -> Result<(), Up
     // The ports stay bound until all are known, so that no two targets get the same one.
     let (_receiver, port) = owner.bind_receiver().await?;
     owner.create_destination(port).await?;
-    // An interrupted start may have created some of the monitors.
-    let page = first.page.id;
-    let existing = store.read(move |read| read.monitors_of(page)).await.map_err(ServiceError::from)?;
     let (mut state, mut monitors, mut bound) = (DemoState::default(), BTreeMap::new(), Vec::new());
     for spec in SPECS {
         let port = if spec.kind.is_served() {
@@ -50,10 +47,8 @@ async fn write(config: &CoordinatorConfig, opened: &OfflineApp) -> Result<(), Up
         } else {
             None
         };
-        let monitor = match existing.iter().find(|it| it.value.name == spec.name) {
-            Some(existing) => owner.move_monitor(existing.value.id, spec, port).await?,
-            None => owner.create_monitor(spec, port).await?,
-        };
+        // An interrupted start may have created it.
+        let monitor = owner.find_or_create_monitor(spec, port).await?;
         monitors.insert(spec.key, monitor);
         state.insert(spec.key, port, monitor);
     }

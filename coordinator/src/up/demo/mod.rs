@@ -133,7 +133,7 @@ impl DemoOwner<'_> {
         Ok(())
     }
 
-    /// Finds a monitor that `demo.json` lacks, or creates it.
+    /// Finds a monitor by its name, or creates it.
     async fn find_or_create_monitor(&self, spec: &MonitorSpec, port: Option<u16>) -> Result<MonitorId, ServiceError> {
         let monitors = self.service.monitors.list(&self.caller, self.first.page.id).await?;
         match monitors.iter().find(|it| it.monitor.name == spec.name) {

@@ -1,6 +1,5 @@
-//! Response times of the demo's sites: by the distance of the client's region, with a rhythm of the day and
-//! the week and some jitter. The
-//! sites delay their responses by them, and the simulated history has the same.
+//! Response times of the demo's sites: by the distance of the client's region, with a rhythm of the day and the week and
+//! some jitter. The sites delay their responses by them, and the simulated history has the same.
 
 use parallax_core::assign::stable_hash;
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
