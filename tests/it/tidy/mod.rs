@@ -8,6 +8,7 @@ mod imports;
 mod language;
 mod module_reader;
 mod module_tree;
+mod release_profile;
 mod rendered_texts;
 mod security;
 mod source;
