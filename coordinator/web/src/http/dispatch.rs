@@ -120,7 +120,8 @@ async fn dispatch(
         Ok((HttpRoute::Public(handler), mut params)) => {
             params.extend(token);
             let (no_store_flag, reader) = (no_store.clone(), headers.clone());
-            let call = RoutedRequest { caller: (), method, path, query, peer, params, headers, body, no_store };
+            let call =
+                RoutedRequest { caller: (), method, path, query, peer, params, headers, body, form: None, no_store };
             let response = handler(Arc::clone(&context), call);
             let response =
                 match request_timeout::with_timeout(request_timeout::REQUEST_TIMEOUT, arrived, response).await {
@@ -133,7 +134,8 @@ async fn dispatch(
                 .apply(response.map_err(|error| public::not_found_for_people(&context, &reader, is_own_host, error)));
         }
         Ok((HttpRoute::SignedIn(handler), params)) => {
-            let call = RoutedRequest { caller: (), method, path, query, peer, params, headers, body, no_store };
+            let call =
+                RoutedRequest { caller: (), method, path, query, peer, params, headers, body, form: None, no_store };
             return Ok(dashboard::respond(context, handler, call, arrived).await);
         }
         Ok((route, params)) => (Ok(route), params),
@@ -150,7 +152,7 @@ async fn dispatch(
     let reader = ResponseOwner::Account(caller.account);
     let reservation = context.response_memory.reserve(reader)?;
     if let Ok(HttpRoute::Mcp(handler)) = route {
-        let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store };
+        let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, form: None, no_store };
         let reply = request_timeout::with_timeout(
             request_timeout::CHECK_TIMEOUT,
             arrived,
@@ -163,7 +165,7 @@ async fn dispatch(
     let route = route.map_err(|error| with_route_hint(error, &table, &path))?;
     let limit = request_timeout::timeout_for(&path);
     let (is_read, request_headers) = (method.is_safe(), headers.clone());
-    let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store };
+    let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, form: None, no_store };
     let reply = request_timeout::with_timeout(limit, arrived, run_authenticated(&context, route, call)).await?;
     let reply = if is_read { reply.with_etag(&request_headers) } else { reply };
     reservation.admit(is_read, reply).await

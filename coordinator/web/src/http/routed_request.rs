@@ -26,6 +26,8 @@ pub(super) struct RoutedRequest<C> {
     pub(super) params: Vec<(String, String)>,
     pub(super) headers: HeaderMap,
     pub(super) body: RequestBody,
+    /// Fields of the form in the body, once the dashboard has checked its token.
+    pub(super) form: Option<Vec<(String, String)>>,
     /// Set by the handler if the response must not be cached.
     pub(super) no_store: NoStoreFlag,
 }
@@ -53,8 +55,8 @@ impl NoStoreFlag {
 impl<C> RoutedRequest<C> {
     /// The same request of another caller.
     pub(super) fn with_caller<D>(self, caller: D) -> RoutedRequest<D> {
-        let Self { method, path, query, peer, params, headers, body, no_store, .. } = self;
-        RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store }
+        let Self { method, path, query, peer, params, headers, body, form, no_store, .. } = self;
+        RoutedRequest { caller, method, path, query, peer, params, headers, body, form, no_store }
     }
 
     /// Returns the path parameter of that name.

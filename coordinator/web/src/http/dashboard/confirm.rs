@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use ::http::{Method, StatusCode};
+use ::http::Method;
 use futures_util::FutureExt;
 use parallax_service::ServiceError;
 use url::form_urlencoded;
 
+use super::forms::{FormRefusal, SubmittedForm};
+use super::frame::query_param;
 use super::session_cookie::browser_info;
-use super::set_up::fault;
 use super::signed_in::safe_next;
 use super::{SignedIn, screen, see_other};
 use crate::http::HttpContext;
 use crate::http::error::HandlerResult;
-use crate::http::public::FormFields;
 use crate::http::response::HttpResponse;
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
@@ -38,8 +38,7 @@ pub(super) fn ask_to_confirm(next: &str) -> HttpResponse {
 
 /// `GET /confirm?next=`
 async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let next = form_urlencoded::parse(call.query.as_bytes()).find(|(name, _)| name == "next");
-    let next = next.map(|(_, next)| next.into_owned()).unwrap_or_default();
+    let next = query_param(&call.query, "next").unwrap_or_default();
     if context.service.people.require_confirmed(&call.caller.session).is_ok() {
         return Ok(see_other(safe_next(&next)));
     }
@@ -48,13 +47,14 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> Handl
 
 /// `POST /confirm`
 async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let fields = FormFields::read(&mut call).await?;
-    let (next, browser) = (safe_next(fields.raw("next")), browser_info(&context, &call));
-    match context.service.people.confirm(&call.caller.session, fields.raw("current"), &browser).await {
+    let SubmittedForm { form: fields, .. } = SubmittedForm::read(&mut call).await?;
+    let (next, browser) = (safe_next(fields.text("next")), browser_info(&context, &call));
+    match context.service.people.confirm(&call.caller.session, fields.text("current"), &browser).await {
         Ok(()) => Ok(see_other(next)),
-        Err(ServiceError::Invalid(faults)) => {
-            let again = form(&call.caller, next, fault(&faults, "current"));
-            Ok(screen(again.html()).with_status(StatusCode::UNPROCESSABLE_ENTITY))
+        Err(error @ ServiceError::Invalid(_)) => {
+            let refusal = FormRefusal::of(error)?;
+            let again = form(&call.caller, next, refusal.fault("current"));
+            Ok(refusal.status.apply(screen(again.html())))
         }
         Err(error) => Err(error.into()),
     }

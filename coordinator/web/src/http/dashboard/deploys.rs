@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::http::{Method, StatusCode};
+use ::http::Method;
 use futures_util::FutureExt;
 use parallax_core::deploy::Deploy;
 use parallax_core::id::DeployId;
@@ -12,7 +12,7 @@ use parallax_core::time::Timestamp;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::{Caller, ServiceError};
 
-use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path, saved};
 use super::page_screen::{PageScreen, reply, reply_with};
 use super::{SignedIn, see_other};
 use crate::http::HttpContext;
@@ -74,10 +74,7 @@ async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submit
     let path = Toast::address(&format!("{}/deploys", scene.base), "created", 1);
     let answer = |_: &Deploy| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    match context.service.deploys.create(caller, scene.page.id, &edit, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
+    saved(context.service.deploys.create(caller, scene.page.id, &edit, &once).await, |_| path.clone())
 }
 
 async fn draw(
@@ -91,8 +88,7 @@ async fn draw(
     let monitors = context.service.monitors.list(caller, scene.page.id).await?;
     let monitors: Vec<(String, String)> =
         monitors.into_iter().map(|it| (it.monitor.id.to_string(), it.monitor.name)).collect();
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let screen = DeploysScreen {
         href: format!("{}/deploys", scene.base),
         rows: deploys.iter().map(|deploy| row(deploy, &monitors, &scene)).collect(),

@@ -8,6 +8,7 @@ use super::{ROOT, with_security_headers};
 use crate::http::error::ApiError;
 use crate::http::response::HttpResponse;
 use crate::views::dashboard::DoorMessage;
+use crate::views::dashboard::form::FieldFault;
 
 /// Builds the page of an error. It keeps the headers of the API's error, such as `Retry-After`.
 pub(in crate::http) fn error_page(error: ApiError) -> HttpResponse {
@@ -24,7 +25,7 @@ fn page_of(reply: &HttpResponse) -> DoorMessage {
         (StatusCode::TOO_MANY_REQUESTS, Some(seconds)) => {
             DoorMessage::new("Too many requests", format!("Too many requests. Wait {seconds} seconds."))
         }
-        (status, _) => DoorMessage::new(title_of(status), sentence(&message_of(reply.body()))),
+        (status, _) => DoorMessage::new(title_of(status), FieldFault::sentence(&message_of(reply.body()))),
     }
     .with_link(ROOT, "Overview")
 }
@@ -41,14 +42,6 @@ fn title_of(status: StatusCode) -> &'static str {
 fn message_of(body: &[u8]) -> String {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     document.pointer("/error/message").and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-/// Writes a message as a sentence: with a capital letter and a full stop.
-pub(super) fn sentence(message: &str) -> String {
-    let mut letters = message.chars();
-    let Some(first) = letters.next() else { return String::new() };
-    let end = if message.ends_with(['.', '!', '?']) { "" } else { "." };
-    format!("{}{}{end}", first.to_uppercase(), letters.as_str())
 }
 
 #[cfg(test)]

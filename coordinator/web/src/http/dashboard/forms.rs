@@ -17,16 +17,18 @@
 //! A form that changes something carries a fingerprint of each value that it was drawn with ([`LOADED`]). A field counts
 //! as changed if the person changed it; if someone else did so meanwhile too, that is a conflict.
 
-use std::collections::BTreeMap;
+mod refusal;
 
-use ::http::StatusCode;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
 use parallax_core::patch::PatchField;
 use parallax_core::validation::ValidationErrors;
-use parallax_service::ServiceError;
-use parallax_service::idempotency::{IdempotencyKey, RequestOutcome};
+use parallax_service::idempotency::IdempotencyKey;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+pub(in crate::http) use self::refusal::{FormRefusal, FormStatus, Saved, faults, result_path, saved};
 use super::{SignedIn, form_encoding};
 use crate::http::body_fields::{BodyFields, FieldKind, FieldSpec, read_value};
 use crate::http::error::ApiError;
@@ -39,15 +41,12 @@ const FINGERPRINT: usize = 8;
 /// Characters of another person's value that a conflict repeats.
 const MAX_QUOTED: usize = 200;
 
-/// Reason for refusing a form whose key was used with other values.
-const ALREADY_SENT: &str = "This form was already sent, with other values. Reload the page to see the result.";
-
 /// Hidden field with the fingerprints of the values that a form was drawn with.
 pub(in crate::http) const LOADED: &str = "loaded";
 /// Hidden field with the idempotency key of a form, so that a double click makes one thing.
 pub(in crate::http) const ONCE: &str = "idempotency_key";
 /// Hidden field with the token that binds a form to the session.
-const FORM_TOKEN: &str = "form_token";
+pub(super) const FORM_TOKEN: &str = "form_token";
 
 /// A submitted form: names and values in the order in which they were sent.
 #[derive(Debug, Clone, Default)]
@@ -113,10 +112,37 @@ impl Form {
     /// or gets one.
     pub(in crate::http) fn view(&self, form_token: &str) -> FormView {
         let once = Some(self.text(ONCE)).filter(|once| !once.is_empty());
-        let once = once.map_or_else(|| hex::encode(rand::random::<[u8; 16]>()), str::to_owned);
+        let once = once.map_or_else(new_key, str::to_owned);
         let is_hidden = |name: &str| [LOADED, ONCE, FORM_TOKEN].contains(&name);
         let values = self.0.iter().filter(|(name, _)| !is_hidden(name)).cloned().collect();
         FormView::new(form_token.to_owned(), once, self.text(LOADED).to_owned(), values)
+    }
+
+    /// Returns the form as it is drawn, with the reasons if it was refused, and the status of the reply.
+    pub(in crate::http) fn drawn(&self, form_token: &str, refusal: Option<FormRefusal>) -> (FormView, FormStatus) {
+        let mut view = self.view(form_token);
+        let status = refusal.map_or(FormStatus::OK, |refusal| refusal.apply(&mut view));
+        (view, status)
+    }
+
+    /// Returns the form as it is drawn again. After a conflict it is about the current values, so that saving it again
+    /// keeps what was typed.
+    pub(in crate::http) fn redrawn(mut self, refusal: &FormRefusal, current: &JsonObject) -> Self {
+        if refusal.is_conflict() {
+            self.set(LOADED, loaded(current));
+        }
+        self
+    }
+
+    /// Reads an id, such as a filter of the query; empty means none.
+    ///
+    /// # Errors
+    /// If it isn't an id.
+    pub(in crate::http) fn id<T: FromStr>(&self, name: &str) -> Result<Option<T>, ValidationErrors> {
+        match self.text(name) {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| ValidationErrors::single(name, "must be an id")),
+        }
     }
 
     /// Converts a field to the JSON value that the API would get; `None` if the form doesn't have it.
@@ -206,13 +232,18 @@ pub(in crate::http) struct SubmittedForm {
 }
 
 impl SubmittedForm {
-    /// Reads the body of a request of a signed-in person.
+    /// Takes the form of a request of a signed-in person. Its body is parsed here only if its token came in a header.
     ///
     /// # Errors
     /// If the body can't be read, or is too large.
     pub(in crate::http) async fn read(call: &mut RoutedRequest<SignedIn>) -> Result<Self, ApiError> {
-        let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
-        let form = Form(form_encoding::parse(&call.headers, &body).await?);
+        let form = match call.form.take() {
+            Some(fields) => Form(fields),
+            None => {
+                let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
+                Form(form_encoding::parse(&call.headers, &body).await?)
+            }
+        };
         let idempotency_key = Some(form.text(ONCE)).filter(|key| !key.is_empty()).map(|key| {
             // Not the form token: the same form may be sent again after another sign-in.
             let fields = form.0.iter().filter(|(name, _)| name != FORM_TOKEN);
@@ -222,60 +253,6 @@ impl SubmittedForm {
             IdempotencyKey::new(call.caller.caller.limit_id(), key, &request)
         });
         Ok(Self { form, idempotency_key })
-    }
-}
-
-/// Returns where a form leads: to `path` of what it made. A repetition leads to the same place.
-pub(in crate::http) fn result_path<T>(outcome: RequestOutcome<T>, path: impl Fn(&T) -> String) -> String {
-    match outcome {
-        RequestOutcome::Fresh(value) | RequestOutcome::Reread(value) => path(&value),
-        RequestOutcome::Replayed(path) => String::from_utf8_lossy(&path).into_owned(),
-    }
-}
-
-/// Outcome of a form: the address that it leads to, or the reasons to draw it again; or an error with a page of its own.
-pub(in crate::http) type Saved = Result<Result<String, FormRefusal>, ApiError>;
-
-/// A form that was refused: it is drawn again, with what was typed and the reasons.
-#[derive(Debug)]
-pub(in crate::http) struct FormRefusal {
-    /// Status of the reply.
-    pub(in crate::http) status: StatusCode,
-    /// Faults of its fields.
-    pub(in crate::http) faults: Vec<FieldFault>,
-    /// Reason that is not about a field.
-    pub(in crate::http) problem: Option<String>,
-}
-
-impl FormRefusal {
-    /// Converts an error of the services.
-    ///
-    /// # Errors
-    /// The error itself, if it isn't about what the form holds: it is a page of its own.
-    pub(in crate::http) fn of(error: ServiceError) -> Result<Self, ApiError> {
-        use ServiceError as E;
-        let message = error.to_string();
-        let (faults, problem) = match &error {
-            E::Invalid(errors) => (faults(errors), None),
-            E::IdempotencyKeyReused => (Vec::new(), Some(ALREADY_SENT.to_owned())),
-            E::NotFound | E::Unauthenticated | E::ReadOnly | E::RoleForbids { .. } | E::Internal(_) | E::DiskFull => {
-                return Err(error.into());
-            }
-            _ => (Vec::new(), Some(FieldFault::sentence(&message))),
-        };
-        Ok(Self { status: ApiError::from(error).into_response().status(), faults, problem })
-    }
-
-    /// Makes the refusal of a form with fields that someone else changed meanwhile.
-    pub(in crate::http) const fn conflict(faults: Vec<FieldFault>) -> Self {
-        Self { status: StatusCode::CONFLICT, faults, problem: None }
-    }
-
-    /// Writes the reasons into the form.
-    pub(in crate::http) fn apply(self, form: &mut FormView) -> StatusCode {
-        form.faults = self.faults;
-        form.problem = self.problem;
-        self.status
     }
 }
 
@@ -340,6 +317,26 @@ impl BodyFields for FormBody<'_> {
     }
 }
 
+/// Reads the edit that a form makes of a record, whose values are `current`.
+///
+/// # Errors
+/// If someone else changed the same fields meanwhile.
+pub(in crate::http) fn changed<T>(
+    form: &Form,
+    current: &JsonObject,
+    read: impl FnOnce(&mut FormBody<'_>) -> T,
+) -> Result<T, FormRefusal> {
+    let mut fields = FormBody::change(form, current);
+    let edit = read(&mut fields);
+    let conflicts = fields.into_conflicts();
+    if conflicts.is_empty() { Ok(edit) } else { Err(FormRefusal::conflict(conflicts)) }
+}
+
+/// Makes an idempotency key for a new form.
+pub(in crate::http) fn new_key() -> String {
+    hex::encode(rand::random::<[u8; 16]>())
+}
+
 /// Returns the fingerprints of a record's values, for [`LOADED`].
 pub(in crate::http) fn loaded(current: &JsonObject) -> String {
     let fields = current.iter().map(|(name, value)| format!("{name}={}", fingerprint(value)));
@@ -363,15 +360,6 @@ fn conflict_text(current: &Value) -> String {
         Some(shown) => format!("Someone else set this to {shown} meanwhile. Save again to keep yours."),
         None => "Someone else changed this meanwhile. Save again to keep yours.".to_owned(),
     }
-}
-
-/// Converts validation errors to texts under their fields.
-pub(in crate::http) fn faults(errors: &ValidationErrors) -> Vec<FieldFault> {
-    let fault = |error: &parallax_core::validation::FieldError| FieldFault {
-        field: error.field.clone(),
-        text: FieldFault::sentence(&error.rule),
-    };
-    errors.iter().map(fault).collect()
 }
 
 #[cfg(test)]

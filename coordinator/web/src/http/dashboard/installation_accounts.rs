@@ -13,7 +13,7 @@ use parallax_service::ServiceError;
 use parallax_service::mesh::require_operator;
 
 use super::confirm::ask_to_confirm;
-use super::forms::SubmittedForm;
+use super::forms::{SubmittedForm, new_key};
 use super::frame::frame;
 use super::page_screen::reply;
 use super::{SignedIn, see_other};
@@ -87,7 +87,7 @@ async fn draw(
     let link = link.and_then(|(id, link)| Some((accounts.iter().find(|it| it.id == id)?.email.clone(), link)));
     let frame = frame(context, &mut call, None, Section::Accounts).await?;
     let more = accounts.len().saturating_sub(MAX_ACCOUNTS);
-    reply(&AccountsScreen { frame, accounts: rows, more, link, once: hex::encode(rand::random::<[u8; 16]>()) })
+    reply(&AccountsScreen { frame, accounts: rows, more, link, once: new_key() })
 }
 
 async fn row(context: &HttpContext, account: &Account) -> Result<AccountRow, ServiceError> {

@@ -10,18 +10,17 @@ use parallax_core::role::Permission;
 use parallax_core::validation::ValidationErrors;
 use parallax_service::ServiceError;
 use parallax_service::accounts::keys::NewKey;
-use parallax_service::idempotency::IdempotencyKey;
 
 use super::confirm::ask_to_confirm;
+use super::forms::{FormRefusal, ONCE, SubmittedForm, new_key};
 use super::frame::frame;
-use super::set_up::fault;
-use super::{SignedIn, screen, see_other};
+use super::page_screen::{reply, reply_with};
+use super::{SignedIn, see_other};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
-use crate::http::public::FormFields;
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::{self, KeysScreen, NewKeyScreen, Section, Toast};
+use crate::views::dashboard::{KeysScreen, NewKeyScreen, Section, Toast};
 
 /// Address of the list.
 const KEYS: &str = "/app/account/keys";
@@ -50,7 +49,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 
 /// `GET /app/account/keys`
 async fn list(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    Ok(screen(dashboard::render(&list_screen(&context, &mut call).await?)?))
+    reply(&list_screen(&context, &mut call).await?)
 }
 
 /// `GET /app/account/keys/new`: the form, once the password is confirmed, so that nothing typed is lost.
@@ -66,37 +65,39 @@ async fn show_form(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>)
         access: KeyAccess::Read.name().to_owned(),
         page: String::new(),
         page_fault: String::new(),
-        idempotency_key: hex::encode(rand::random::<[u8; 16]>()),
+        idempotency_key: new_key(),
     };
-    Ok(screen(dashboard::render(&form)?))
+    reply(&form)
 }
 
 /// `POST /app/account/keys/new`: shows the key, which is stored as a hash alone.
 async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let fields = FormFields::read(&mut call).await?;
+    let submitted = SubmittedForm::read(&mut call).await?;
     call.caller.caller.require(Permission::ManageAccount)?;
     if context.service.people.require_confirmed(&call.caller.session).is_err() {
         return Ok(ask_to_confirm(NEW));
     }
-    match create_key(&context, &mut call, &fields).await {
+    let form = &submitted.form;
+    match create_key(&context, &mut call, &submitted).await {
         Ok(Some((key, text))) => {
             let list = list_screen(&context, &mut call).await?;
             let list = list.with_created(&key, text.reveal(), context.service.base_url());
-            Ok(screen(dashboard::render(&list)?).with_status(StatusCode::CREATED))
+            reply_with(&list, StatusCode::CREATED)
         }
         // Sent twice: the first answer has shown the key.
         Ok(None) => Ok(see_other(KEYS)),
-        Err(ServiceError::Invalid(faults)) => {
+        Err(error @ ServiceError::Invalid(_)) => {
+            let refusal = FormRefusal::of(error)?;
             let again = NewKeyScreen {
                 frame: frame(&context, &mut call, None, Section::Account).await?,
-                name: fields.raw("name").to_owned(),
-                name_fault: fault(&faults, "name"),
-                access: fields.raw("access").to_owned(),
-                page: fields.raw("page").to_owned(),
-                page_fault: fault(&faults, "page"),
-                idempotency_key: fields.raw("idempotency_key").to_owned(),
+                name: form.text("name").to_owned(),
+                name_fault: refusal.fault("name"),
+                access: form.text("access").to_owned(),
+                page: form.text("page").to_owned(),
+                page_fault: refusal.fault("page"),
+                idempotency_key: form.text(ONCE).to_owned(),
             };
-            Ok(screen(dashboard::render(&again)?).with_status(StatusCode::UNPROCESSABLE_ENTITY))
+            reply_with(&again, refusal.status)
         }
         Err(error) => Err(error.into()),
     }
@@ -112,21 +113,17 @@ async fn revoke(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> Han
 async fn create_key(
     context: &HttpContext,
     call: &mut RoutedRequest<SignedIn>,
-    fields: &FormFields,
+    SubmittedForm { form, idempotency_key }: &SubmittedForm,
 ) -> Result<Option<(ApiKey, parallax_service::secret_text::ApiKeyText)>, ServiceError> {
     let caller = &call.caller.caller;
-    let access = KeyAccess::ALL.into_iter().find(|access| access.name() == fields.raw("access"));
-    let page = match fields.one("page") {
-        None => Ok(None),
-        Some(id) => own_page(context, call, &id).map(Some),
+    let access = KeyAccess::ALL.into_iter().find(|access| access.name() == form.text("access"));
+    let page = match form.text("page").trim() {
+        "" => None,
+        id => Some(own_page(context, call, id)?),
     };
-    let (access, page) = (access.unwrap_or(KeyAccess::Read), page?);
-    let new = NewKey { account: caller.account, name: fields.raw("name").to_owned(), access, page };
-    let once = fields.one("idempotency_key").map(|key| {
-        let request = ["name", "access", "page"].map(|name| fields.raw(name).as_bytes());
-        IdempotencyKey::new(caller.limit_id(), &key, &[&[call.path.as_bytes()], &request[..]].concat())
-    });
-    context.service.keys.create_as_member(caller, new, once).await
+    let access = access.unwrap_or(KeyAccess::Read);
+    let new = NewKey { account: caller.account, name: form.text("name").to_owned(), access, page };
+    context.service.keys.create_as_member(caller, new, idempotency_key.clone()).await
 }
 
 /// Returns the page of that id if the caller reaches it.

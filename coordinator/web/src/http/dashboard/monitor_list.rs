@@ -12,7 +12,7 @@ use parallax_service::idempotency::{IdempotencyKey, IdempotentRequest};
 use parallax_service::monitors::MonitorWithState;
 use parallax_service::{Caller, ServiceError};
 
-use super::forms::{Form, ONCE, SubmittedForm};
+use super::forms::{Form, ONCE, SubmittedForm, new_key};
 use super::frame::frame;
 use super::overview::inputs;
 use super::{SignedIn, screen, see_other};
@@ -20,6 +20,7 @@ use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::form::FieldFault;
 use crate::views::dashboard::{self, BulkScreen, ListFilter, MonitorListScreen, RowInput, Section, Toast};
 
 /// Maximum monitors of one form: a plan's largest number with its vendor components.
@@ -221,14 +222,9 @@ fn reason(error: ServiceError) -> Result<String, ApiError> {
         // Deleted meanwhile.
         ServiceError::NotFound => Ok("It no longer exists.".to_owned()),
         ServiceError::Invalid(errors) => {
-            let rules = errors.iter().map(|error| super::error_page::sentence(&error.rule));
+            let rules = errors.iter().map(|error| FieldFault::sentence(&error.rule));
             Ok(rules.collect::<Vec<_>>().join(" "))
         }
-        other => Ok(super::error_page::sentence(&other.to_string())),
+        other => Ok(FieldFault::sentence(&other.to_string())),
     }
-}
-
-/// Returns a new idempotency key for a form.
-fn new_key() -> String {
-    hex::encode(rand::random::<[u8; 16]>())
 }

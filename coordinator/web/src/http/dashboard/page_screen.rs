@@ -1,11 +1,10 @@
 //! Beginning of every screen of a page: the page, the frame around the screen, and the reply.
 
-use ::http::StatusCode;
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 use parallax_service::ServiceError;
 
-use super::forms::Form;
+use super::forms::{Form, FormStatus};
 use super::frame::frame;
 use super::{SignedIn, screen};
 use crate::http::HttpContext;
@@ -58,7 +57,7 @@ pub(super) fn reply(view: &impl Screen) -> HandlerResult {
     Ok(screen(html))
 }
 
-/// Replies with a form that was refused.
-pub(super) fn reply_with(view: &impl Screen, status: StatusCode) -> HandlerResult {
-    Ok(reply(view)?.with_status(status))
+/// Replies with a form and its status: that of its refusal, with `Retry-After` if a rate limit refused it.
+pub(super) fn reply_with(view: &impl Screen, status: impl Into<FormStatus>) -> HandlerResult {
+    Ok(status.into().apply(reply(view)?))
 }

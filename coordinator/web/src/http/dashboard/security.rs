@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use ::http::{Method, StatusCode};
+use ::http::Method;
 use futures_util::FutureExt;
 use parallax_service::ServiceError;
 use parallax_service::people::CurrentSession;
 
 use super::confirm::ask_to_confirm;
+use super::forms::{FormRefusal, SubmittedForm};
 use super::frame::frame;
+use super::page_screen::{reply, reply_with};
 use super::session_cookie::{browser_info, with_session};
-use super::set_up::fault;
-use super::{SignedIn, screen, see_other};
+use super::{SignedIn, see_other};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
-use crate::http::public::FormFields;
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::{self, Section, SecurityScreen, Toast};
+use crate::views::dashboard::{Section, SecurityScreen, Toast};
 
 /// Address of the screen.
 const SECURITY: &str = "/app/account/security";
@@ -44,22 +44,23 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 
 /// `GET /app/account/security`
 async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    Ok(screen(dashboard::render(&security_screen(&context, &mut call).await?)?))
+    reply(&security_screen(&context, &mut call).await?)
 }
 
 /// `POST /app/account/security/password`: ends every other session and gives the browser a new one.
 async fn change_password(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let fields = FormFields::read(&mut call).await?;
-    let passwords = (fields.raw("current"), fields.raw("password"));
+    let SubmittedForm { form, .. } = SubmittedForm::read(&mut call).await?;
+    let passwords = (form.text("current"), form.text("password"));
     let browser = browser_info(&context, &call);
     match context.service.people.change_password(&call.caller.session, passwords, &browser).await {
         Ok(new) => Ok(with_session(&context, see_other(&Toast::address(SECURITY, "saved", 1)), &new)),
-        Err(ServiceError::Invalid(faults)) => {
-            let again = security_screen(&context, &mut call).await?;
-            let again = again.with_faults(fault(&faults, "current"), fault(&faults, "password"));
-            Ok(screen(dashboard::render(&again)?).with_status(StatusCode::UNPROCESSABLE_ENTITY))
-        }
         Err(ServiceError::ConfirmationRequired) => Ok(ask_to_confirm(SECURITY)),
+        Err(error @ ServiceError::Invalid(_)) => {
+            let refusal = FormRefusal::of(error)?;
+            let again = security_screen(&context, &mut call).await?;
+            let again = again.with_faults(refusal.fault("current"), refusal.fault("password"));
+            reply_with(&again, refusal.status)
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use ::http::{Method, StatusCode};
 use futures_util::FutureExt;
-use parallax_core::validation::ValidationErrors;
 use parallax_service::ServiceError;
 use parallax_service::people::{SetUpAccount, SetUpDetails};
 
-use super::error_page::sentence;
+use super::forms::FormRefusal;
 use super::session_cookie::{browser_info, with_session};
 use super::signed_in::check_origin;
 use super::{ROOT, as_page, screen, see_other};
@@ -50,16 +49,17 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
     let details = SetUpDetails { email: field("email"), password: field("password"), name: field("name") };
     match context.service.people.set_up(token, &details, &browser_info(&context, &call)).await {
         Ok(new) => Ok(with_session(&context, see_other(ROOT), &new)),
-        Err(ServiceError::Invalid(faults)) => {
+        Err(error @ ServiceError::Invalid(_)) => {
+            let refusal = FormRefusal::of(error)?;
             let again = SetUpForm {
                 email: account.email.clone().unwrap_or(details.email),
-                email_fault: fault(&faults, "email"),
+                email_fault: refusal.fault("email"),
                 name: details.name,
-                name_fault: fault(&faults, "name"),
-                password_fault: fault(&faults, "password"),
+                name_fault: refusal.fault("name"),
+                password_fault: refusal.fault("password"),
                 ..form(&context, token, account)
             };
-            Ok(screen(again.html()).with_status(StatusCode::UNPROCESSABLE_ENTITY))
+            Ok(refusal.status.apply(screen(again.html())))
         }
         // Used by someone else in the meantime.
         Err(ServiceError::NotFound) => Ok(invalid_link()),
@@ -78,11 +78,6 @@ fn form(context: &HttpContext, token: &str, account: SetUpAccount) -> SetUpForm 
         password_fault: String::new(),
         is_plain_http: !is_https(context),
     }
-}
-
-/// Returns the sentence of a field's fault; empty if it has none.
-pub(super) fn fault(faults: &ValidationErrors, field: &str) -> String {
-    faults.iter().find(|fault| fault.field == field).map(|fault| sentence(&fault.rule)).unwrap_or_default()
 }
 
 fn invalid_link() -> HttpResponse {

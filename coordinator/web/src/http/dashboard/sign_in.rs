@@ -9,8 +9,8 @@ use parallax_core::time::{MINUTE, SECOND};
 use parallax_service::ServiceError;
 use parallax_service::page_access::sign_in::{BrowserId, LINK_LIFE, LinkValidity};
 use parallax_service::people::{DashboardLinkRequest, PasswordSignIn};
-use url::form_urlencoded;
 
+use super::frame::query_param;
 use super::session_cookie::{browser_info, session_token, with_session, without_session};
 use super::signed_in::{check_origin, safe_next};
 use super::{ROOT, SignedIn, as_page, screen, see_other};
@@ -170,6 +170,5 @@ fn refused_link(validity: LinkValidity) -> HttpResponse {
 
 /// Returns the path to go to after sign-in, from the query.
 fn next_in_query(query: &str) -> String {
-    let next = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "next");
-    next.map_or_else(|| ROOT.to_owned(), |(_, next)| safe_next(&next).to_owned())
+    query_param(query, "next").map_or_else(|| ROOT.to_owned(), |next| safe_next(&next).to_owned())
 }

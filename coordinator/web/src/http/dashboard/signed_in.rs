@@ -8,6 +8,7 @@ use subtle::ConstantTimeEq;
 use url::form_urlencoded;
 
 use super::form_encoding;
+use super::forms::FORM_TOKEN;
 use super::person::SignedIn;
 use super::session_cookie::session_token;
 use super::{ROOT, error_page, is_dashboard_path, see_other, with_security_headers};
@@ -22,8 +23,6 @@ use crate::http::server::request_timeout::{self, BodyReceived};
 use crate::http::server::response_memory::ResponseOwner;
 use crate::views::dashboard::DoorMessage;
 
-/// Name of the field, in every form, that holds the form token.
-const FORM_TOKEN: &str = "form_token";
 /// Name of the header that holds it in a script's request.
 const FORM_TOKEN_HEADER: HeaderName = HeaderName::from_static("x-form-token");
 
@@ -105,7 +104,7 @@ pub(super) fn safe_next(next: &str) -> &str {
 }
 
 /// Checks that a form comes from the dashboard itself: by its origin and by the token of the session, which other
-/// sites can't read. The body is read for that and put back.
+/// sites can't read. The body is read for that, and its fields stay in the request.
 async fn check_form(context: &HttpContext, call: &mut RoutedRequest<SignedIn>) -> Result<(), ApiError> {
     check_origin(&call.headers, context.service.base_url())?;
     let header = call.headers.get(&FORM_TOKEN_HEADER).and_then(|token| token.to_str().ok()).map(str::to_owned);
@@ -114,9 +113,10 @@ async fn check_form(context: &HttpContext, call: &mut RoutedRequest<SignedIn>) -
         None => {
             let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
             let fields = form_encoding::parse(&call.headers, &body).await?;
-            call.body = json_body::from_bytes(body);
-            let token = fields.into_iter().rfind(|(name, _)| name == FORM_TOKEN);
-            token.map(|(_, token)| token).unwrap_or_default()
+            let token = fields.iter().rfind(|(name, _)| name == FORM_TOKEN);
+            let token = token.map(|(_, token)| token.clone()).unwrap_or_default();
+            call.form = Some(fields);
+            token
         }
     };
     let is_own = bool::from(token.as_bytes().ct_eq(call.caller.form_token.as_bytes()));

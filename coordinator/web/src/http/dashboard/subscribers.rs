@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use ::http::{Method, StatusCode};
+use ::http::Method;
 use futures_util::FutureExt;
 use parallax_core::id::SubscriberId;
 use parallax_core::role::Permission;
 use parallax_core::subscriber::{Contact, Subscriber};
-use parallax_core::validation::ValidationErrors;
 use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::subscribers::{SubscriberCounts, SubscriberFilter, SubscriberState};
 use url::form_urlencoded;
 
-use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path, saved};
 use super::page_screen::{PageScreen, reply, reply_with};
 use super::{SignedIn, see_other};
 use crate::http::HttpContext;
@@ -77,10 +76,10 @@ async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submit
     let path = Toast::address(&format!("{}/subscribers", scene.base), "sent", 1);
     let answer = |_: &Subscriber| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    match context.service.subscribers.add(caller, scene.page.id, &ask, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(api::with_api_field_names(error))?)),
-    }
+    saved(
+        context.service.subscribers.add(caller, scene.page.id, &ask, &once).await.map_err(api::with_api_field_names),
+        |_| path.clone(),
+    )
 }
 
 async fn draw(
@@ -95,18 +94,13 @@ async fn draw(
     let state = SubscriberState::ALL.into_iter().find(|state| state.name() == scene.query.text("state"));
     let search: String = scene.query.text("q").trim().chars().take(MAX_SEARCH).collect();
     let search = if may_search { search } else { String::new() };
-    let after = match scene.query.text("after") {
-        "" => None,
-        id => Some(id.parse().map_err(|_| ValidationErrors::single("after", "must be an id"))?),
-    };
-    let filter = SubscriberFilter { search: search.clone(), state, after, limit: SHOWN };
+    let filter = SubscriberFilter { search: search.clone(), state, after: scene.query.id("after")?, limit: SHOWN };
     let counts = context.service.subscribers.counts(caller, page).await?;
     let slice = context.service.subscribers.search(caller, page, filter).await?;
     let monitors = context.service.monitors.list(caller, page).await?;
     let monitors: Vec<(String, String)> =
         monitors.into_iter().map(|it| (it.monitor.id.to_string(), it.monitor.name)).collect();
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let screen = SubscribersScreen {
         href: format!("{}/subscribers", scene.base),
         lead: lead(counts.email, counts.webhook),

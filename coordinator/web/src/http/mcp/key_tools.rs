@@ -47,7 +47,18 @@ impl KeyToolServer {
         let response = match self.table.find(&method, &path) {
             Ok((route, params)) => {
                 let no_store = NoStoreFlag::default();
-                let call = RoutedRequest { caller, method, path, query, peer: None, params, headers, body, no_store };
+                let call = RoutedRequest {
+                    caller,
+                    method,
+                    path,
+                    query,
+                    peer: None,
+                    params,
+                    headers,
+                    body,
+                    form: None,
+                    no_store,
+                };
                 run_authenticated(&self.context, route, call).await
             }
             Err(error) => Err(error),

@@ -43,7 +43,7 @@ async fn a_key_is_created_shown_once_and_revoked() {
         ("deploys", &client.world.foreign.id.to_string(), "Must be a page of this account."),
     ] {
         let refused = submit(name, page).await;
-        assert!(refused.status == 422 && refused.text.contains(fault), "{}", refused.text);
+        assert!(refused.status == 400 && refused.text.contains(fault), "{}", refused.text);
         assert!(refused.text.contains(&once), "the form keeps its key");
     }
     let made = submit("deploys <b>", &shop).await;
@@ -82,7 +82,7 @@ async fn a_new_key_needs_a_fresh_confirmation_of_the_password() {
         client.submit(&owner, "/confirm", &[("next", "/app/account/keys/new"), ("current", password)]).await
     };
     let wrong = confirm("wrong password").await;
-    assert!(wrong.status == 422 && wrong.text.contains("Is wrong."), "{}", wrong.text);
+    assert!(wrong.status == 400 && wrong.text.contains("Is wrong."), "{}", wrong.text);
     let done = confirm(PASSWORD).await;
     assert_eq!((done.status, location(&done)), (303, "/app/account/keys/new"));
     assert_eq!(client.open(&owner, "/app/account/keys/new").await.status, 200);
@@ -150,7 +150,7 @@ async fn a_changed_password_ends_all_other_sessions() {
         [("wrong password", "another horse", "Is wrong."), (PASSWORD, "short", "Must be at least 10 characters.")]
     {
         let refused = change(current, password).await;
-        assert!(refused.status == 422 && refused.text.contains(fault), "{}", refused.text);
+        assert!(refused.status == 400 && refused.text.contains(fault), "{}", refused.text);
     }
     let changed = change(PASSWORD, "another horse").await;
     assert_eq!((changed.status, location(&changed)), (303, "/app/account/security?done=saved&count=1"));

@@ -222,7 +222,7 @@ async fn an_account_is_set_up_by_its_link_once() {
         assert!(form.status == 200 && form.text.contains("value=\"owner@example.com\""), "{}", form.text);
     }
     let short = client.send_form(path, &[], "password=short&name=Olga").await;
-    assert_eq!(short.status, 422);
+    assert_eq!(short.status, 400);
     assert!(short.text.contains("Must be at least 10 characters.") && short.text.contains("value=\"Olga\""));
     let done = client.send_form(path, &[], "password=correct+horse&name=Olga").await;
     assert_eq!((done.status, location(&done)), (303, "/app"));
@@ -257,7 +257,7 @@ async fn an_account_without_an_address_gets_its_owners() {
         async |email: &str| client.send_form(path, &[], &format!("email={email}&password=correct+horse")).await;
     for (email, fault) in [("", "characters"), ("nobody", "Must be an email address."), (EMAIL, "Is taken.")] {
         let refused = submit(email).await;
-        assert!(refused.status == 422 && refused.text.contains(fault), "{email} {}", refused.text);
+        assert!(refused.status == 400 && refused.text.contains(fault), "{email} {}", refused.text);
     }
     assert_eq!(submit("eve@example.com").await.status, 303);
     let owners = people.members(account.id).await.unwrap();

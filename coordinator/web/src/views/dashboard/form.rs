@@ -28,12 +28,12 @@ pub(crate) struct FieldFault {
 }
 
 impl FieldFault {
-    /// Writes a rule as a sentence: "Must be 1 to 80 characters."
+    /// Writes a rule or a message as a sentence: "Must be 1 to 80 characters." An empty one stays empty.
     pub(crate) fn sentence(rule: &str) -> String {
         let mut letters = rule.chars();
-        let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+        let Some(first) = letters.next() else { return String::new() };
         let stop = if rule.ends_with(['.', '!', '?']) { "" } else { "." };
-        format!("{first}{}{stop}", letters.as_str())
+        format!("{}{}{stop}", first.to_uppercase(), letters.as_str())
     }
 
     /// Returns true if the fault is of that field, or of something in it.

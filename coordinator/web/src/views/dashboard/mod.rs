@@ -47,9 +47,6 @@ pub(crate) use self::state_label::{MonitorStatusInput, StateText};
 pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast};
 pub(crate) use self::words::{clock, count, duration, time};
 
-/// A screen that can be rendered.
-pub(crate) use askama::Template as ScreenTemplate;
-
 use super::RenderError;
 /// A screen, for handlers that reply with any of them.
 pub(crate) use askama::Template as Screen;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::delivery::{DeliveryState, Recipient};
 use parallax_core::destination::Channel;
 use parallax_core::id::DeliveryId;
@@ -46,8 +45,7 @@ async fn draw(context: &HttpContext, mut call: RoutedRequest<SignedIn>, refusal:
     let scene = PageScreen::read(context, &mut call, Section::Alerts).await?;
     let caller = &call.caller.caller;
     let (names, _) = Names::read(context, caller, &scene).await?;
-    let mut form = Form::default().view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut form));
+    let (form, status) = Form::default().drawn(scene.form_token(), refusal);
     let delivery = &content.delivery;
     // Viewers see no bodies.
     let body = content.body.clone().filter(|_| caller.allows(Permission::Edit)).map(|body| readable(&body));

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::destination::{Channel, ChannelKind, Destination};
 use parallax_core::event::AlertKind;
 use parallax_core::id::{DeliveryId, DestinationId};
@@ -15,7 +14,9 @@ use serde_json::{Value, json};
 use super::data::{Names, destination_row};
 use crate::http::HttpContext;
 use crate::http::api::destinations::body;
-use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use crate::http::dashboard::forms::{
+    Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, changed, loaded, result_path, saved,
+};
 use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
@@ -62,8 +63,7 @@ async fn draw_new(
 ) -> HandlerResult {
     let (names, _) = Names::read(context, caller, &scene).await?;
     let kind = ChannelKind::ALL.into_iter().find(|kind| kind.name() == scene.query.text("type"));
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let screen = DestinationScreen {
         href: format!("{}/destinations/new", scene.base),
         stored: None,
@@ -100,10 +100,7 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     match change(&context, caller, &scene, &destination, (&submitted, &current)).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let mut form = submitted.form;
-            if refusal.status == StatusCode::CONFLICT {
-                form.set(LOADED, loaded(&current));
-            }
+            let form = submitted.form.redrawn(&refusal, &current);
             draw(&context, caller, scene, &destination, (&form, Some(refusal))).await
         }
     }
@@ -116,19 +113,16 @@ async fn change(
     destination: &Destination,
     (submitted, current): (&SubmittedForm, &JsonObject),
 ) -> Saved {
-    let mut changes = FormBody::change(&submitted.form, current);
-    let edit = body::read(&mut changes);
-    let conflicts = changes.into_conflicts();
-    if !conflicts.is_empty() {
-        return Ok(Err(FormRefusal::conflict(conflicts)));
-    }
+    let edit = match changed(&submitted.form, current, |fields| body::read(fields)) {
+        Ok(edit) => edit,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
     let path = Toast::address(&format!("{}/destinations/{}", scene.base, destination.id), "saved", 1);
     let answer = |_: &Destination| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    match context.service.destinations.edit(caller, scene.page.id, destination.id, &edit, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
+    saved(context.service.destinations.edit(caller, scene.page.id, destination.id, &edit, &once).await, |_| {
+        path.clone()
+    })
 }
 
 /// Values of the fields that the form changes, as the API's body has them.
@@ -189,8 +183,7 @@ pub(super) async fn draw(
     let (names, _) = Names::read(context, caller, &scene).await?;
     let manages = caller.allows(Permission::ManageAlerts);
     let blank = Form::default();
-    let mut view = if manages { form } else { &blank }.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = if manages { form } else { &blank }.drawn(scene.form_token(), refusal);
     let filter = DeliveryFilter { destination: Some(destination.id), limit: SHOWN, ..DeliveryFilter::default() };
     let log = context.service.deliveries.list(caller, scene.page.id, filter).await?.deliveries;
     let last = log.iter().find_map(|delivery| delivery.attempt_log.last());

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::alert_settings::AlertSettings;
 use parallax_core::delivery::DeliveryState;
 use parallax_core::id::{DeliveryId, DestinationId, MonitorId};
@@ -16,7 +15,7 @@ use url::form_urlencoded;
 use super::data::{Names, destination_row, last_attempts};
 use crate::http::HttpContext;
 use crate::http::api::alerts;
-use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use crate::http::dashboard::forms::{Form, FormRefusal, LOADED, Saved, SubmittedForm, changed, loaded, saved};
 use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
@@ -49,10 +48,7 @@ pub(super) async fn save_settings(context: Arc<HttpContext>, mut call: RoutedReq
     match save(&context, caller, &scene, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let mut form = submitted.form;
-            if refusal.status == StatusCode::CONFLICT {
-                form.set(LOADED, loaded(&current));
-            }
+            let form = submitted.form.redrawn(&refusal, &current);
             draw(&context, caller, scene, &form, Some(refusal)).await
         }
     }
@@ -65,19 +61,14 @@ async fn save(
     submitted: &SubmittedForm,
     current: &JsonObject,
 ) -> Saved {
-    let mut changes = FormBody::change(&submitted.form, current);
-    let edit = alerts::read(&mut changes);
-    let conflicts = changes.into_conflicts();
-    if !conflicts.is_empty() {
-        return Ok(Err(FormRefusal::conflict(conflicts)));
-    }
+    let edit = match changed(&submitted.form, current, |fields| alerts::read(fields)) {
+        Ok(edit) => edit,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
     let path = Toast::address(&format!("{}/alerts", scene.base), "saved", 1);
     let answer = |_: &AlertSettings| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    match context.service.alert_settings.edit(caller, scene.page.id, &edit, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
+    saved(context.service.alert_settings.edit(caller, scene.page.id, &edit, &once).await, |_| path.clone())
 }
 
 fn current_values(settings: &AlertSettings) -> JsonObject {
@@ -103,8 +94,7 @@ async fn draw(
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let mut settings = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut settings));
+    let (settings, status) = form.drawn(scene.form_token(), refusal);
     let (names, destinations) = Names::read(context, caller, &scene).await?;
     let last = last_attempts(context, caller, &scene).await?;
     let filter = read_filter(&scene.query)?;
@@ -145,23 +135,15 @@ fn read_filter(query: &Form) -> Result<DeliveryFilter, ApiError> {
         _ => return Err(wrong("test").into()),
     };
     Ok(DeliveryFilter {
-        destination: id::<DestinationId>(query, "destination")?,
+        destination: query.id::<DestinationId>("destination")?,
         status,
-        monitor: id::<MonitorId>(query, "monitor")?,
+        monitor: query.id::<MonitorId>("monitor")?,
         test,
         to_destinations: true,
-        before: id::<DeliveryId>(query, "before")?,
+        before: query.id::<DeliveryId>("before")?,
         limit: SHOWN,
         ..DeliveryFilter::default()
     })
-}
-
-/// Reads an id of the query; empty means none.
-fn id<T: std::str::FromStr>(query: &Form, name: &str) -> Result<Option<T>, ValidationErrors> {
-    match query.text(name) {
-        "" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| ValidationErrors::single(name, "must be an id")),
-    }
 }
 
 /// Address of the log with that state, and the present other filters.

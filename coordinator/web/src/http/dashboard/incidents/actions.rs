@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::incident::edit::IncidentEdit;
 use parallax_core::incident::{IncidentKind, IncidentStatus, UpdatePost};
 use parallax_core::patch::PatchField;
@@ -15,7 +14,7 @@ use parallax_service::incidents::IncidentDetail;
 
 use super::{IncidentContext, window};
 use crate::http::HttpContext;
-use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path, saved};
 use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::HandlerResult;
@@ -65,11 +64,7 @@ pub(super) async fn end(context: Arc<HttpContext>, mut call: RoutedRequest<Signe
     let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
     let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
     let ended = context.service.incidents.post_update(&call.caller.caller, page, id, &post, &once).await;
-    let saved: Saved = match ended {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    };
-    finish(&context, &call.caller.caller, incident, saved).await
+    finish(&context, &call.caller.caller, incident, saved(ended, |_| path.clone())).await
 }
 
 /// `POST /app/pages/{page}/incidents/{incident}/extend`: lengthens a window.
@@ -103,19 +98,14 @@ async fn edit_by_button(
     let answer = |_: &IncidentDetail| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
     let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
-    match context.service.incidents.edit(caller, page, id, edit, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
+    saved(context.service.incidents.edit(caller, page, id, edit, &once).await, |_| path.clone())
 }
 
 /// Goes to the result of a button, or shows on the window's screen why it was refused.
 async fn finish(context: &HttpContext, caller: &Caller, incident: IncidentContext, saved: Saved) -> HandlerResult {
     match saved? {
         Ok(path) => Ok(see_other(&path)),
-        Err(refusal) => {
-            window::reply(context, caller, incident, (Form::default(), Some(refusal)), StatusCode::OK).await
-        }
+        Err(refusal) => window::reply(context, caller, incident, (Form::default(), Some(refusal))).await,
     }
 }
 
@@ -149,8 +139,7 @@ pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<Si
 
 fn draw_delete(incident: IncidentContext, form: &Form, refusal: Option<FormRefusal>) -> HandlerResult {
     let stored = &incident.detail.incident;
-    let mut view = form.view(incident.scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(incident.scene.form_token(), refusal);
     let is_window = stored.kind == IncidentKind::Maintenance;
     let updates = stored.updates.len();
     let mut loss = format!(

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::incident::IncidentKind;
 use parallax_core::role::Permission;
 use parallax_service::Caller;
@@ -41,7 +40,7 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     match changes::change(&context, caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = changes::redrawn(submitted.form, &refusal, &current);
+            let form = submitted.form.redrawn(&refusal, &current);
             draw(&context, caller, incident, &form, Some(refusal)).await
         }
     }
@@ -55,8 +54,7 @@ async fn draw(
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
     let choices = data::choices(context, caller, &incident.scene).await?;
-    let mut view = form.view(incident.scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(incident.scene.form_token(), refusal);
     let screen = EditIncidentScreen {
         title: incident.detail.incident.title.clone(),
         form: view,
@@ -90,15 +88,14 @@ pub(super) async fn save_postmortem(context: Arc<HttpContext>, mut call: RoutedR
     match changes::change(&context, &call.caller.caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = changes::redrawn(form, &refusal, &current);
+            let form = form.redrawn(&refusal, &current);
             draw_postmortem(incident, &form, Some(refusal))
         }
     }
 }
 
 fn draw_postmortem(incident: IncidentContext, form: &Form, refusal: Option<FormRefusal>) -> HandlerResult {
-    let mut view = form.view(incident.scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(incident.scene.form_token(), refusal);
     let screen = PostmortemScreen {
         title: incident.detail.incident.title.clone(),
         is_published: incident.detail.incident.postmortem.is_some(),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::delivery::DeliveryState;
 use parallax_core::incident::{Incident, IncidentKind, UpdateTemplate};
 use parallax_core::locale::Locale;
@@ -16,7 +15,9 @@ use parallax_service::incidents::IncidentDetail;
 use super::{IncidentContext, data, window};
 use crate::http::HttpContext;
 use crate::http::api::incidents::body;
-use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use crate::http::dashboard::forms::{
+    Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, changed, loaded, saved,
+};
 use crate::http::dashboard::page_screen::reply_with;
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
@@ -55,12 +56,10 @@ impl UpdateEditor {
         context: &HttpContext,
         caller: &Caller,
         incident: IncidentContext,
-        status: StatusCode,
     ) -> HandlerResult {
         let choices = data::choices(context, caller, &incident.scene).await?;
         let (scene, stored) = (&incident.scene, &incident.detail.incident);
-        let mut form = self.form.view(scene.form_token());
-        let status = self.refusal.map_or(status, |refusal| refusal.apply(&mut form));
+        let (form, status) = self.form.drawn(scene.form_token(), self.refusal);
         let preview = preview(&incident, self.is_draft.then_some(&self.form), &choices);
         let is_editable = stored.is_open() && scene.frame.may_edit();
         let view = IncidentScreen {
@@ -170,16 +169,14 @@ pub(super) async fn post(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
             apply_template(&mut form, name, &incident.scene.page, &names);
         }
         let editor = UpdateEditor { form, refusal: None, is_draft: true };
-        return editor.reply(&context, caller, incident, StatusCode::OK).await;
+        return editor.reply(&context, caller, incident).await;
     }
     match save(&context, caller, &incident.detail.incident, &submitted).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            if refusal.status == StatusCode::CONFLICT {
-                form.set(LOADED, loaded(&data::current_values(&incident.detail.incident)));
-            }
+            let form = form.redrawn(&refusal, &data::current_values(&incident.detail.incident));
             let editor = UpdateEditor { form, refusal: Some(refusal), is_draft: true };
-            editor.reply(&context, caller, incident, StatusCode::OK).await
+            editor.reply(&context, caller, incident).await
         }
     }
 }
@@ -188,20 +185,15 @@ pub(super) async fn post(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
 async fn save(context: &HttpContext, caller: &Caller, incident: &Incident, submitted: &SubmittedForm) -> Saved {
     let form = data::normalize(&submitted.form);
     let current = data::current_values(incident);
-    let mut changes = FormBody::change(&form, &current);
-    let edit = body::read_change(&mut changes);
-    let conflicts = changes.into_conflicts();
-    if !conflicts.is_empty() {
-        return Ok(Err(FormRefusal::conflict(conflicts)));
-    }
+    let edit = match changed(&form, &current, |fields| body::read_change(fields)) {
+        Ok(edit) => edit,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
     let post = body::read_update(FormBody::new(&form));
     let path = format!("/app/pages/{}/incidents/{}", incident.page, incident.id);
     let count = data::notified(context, caller, incident.page, &form).await;
     let answer = |_: &IncidentDetail| Toast::address(&path, "posted", count).into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
     let posted = context.service.incidents.edit_and_post(caller, (incident.page, incident.id), &edit, &post, &once);
-    match posted.await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| Toast::address(&path, "posted", count)))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
+    saved(posted.await, |_| Toast::address(&path, "posted", count))
 }

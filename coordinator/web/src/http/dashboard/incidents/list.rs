@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use parallax_core::id::MonitorId;
 use parallax_core::incident::IncidentKind;
-use parallax_core::validation::ValidationErrors;
 use parallax_service::Caller;
 use parallax_service::incidents::{IncidentDetail, IncidentFilter};
 
@@ -29,8 +28,8 @@ pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     let kind = if data::is_maintenance(&call.query) { IncidentKind::Maintenance } else { IncidentKind::Incident };
     let scene = PageScreen::read(&context, &mut call, section_of(kind)).await?;
     let state = STATES.into_iter().find(|(name, _)| *name == scene.query.text("state")).map_or("", |(name, _)| name);
-    let monitor = read_id::<MonitorId>(scene.query.text("monitor"), "monitor")?;
-    let before = read_id(scene.query.text("before"), "before")?;
+    let monitor = scene.query.id::<MonitorId>("monitor")?;
+    let before = scene.query.id("before")?;
     let caller = &call.caller.caller;
     let filter = IncidentFilter { kind: Some(kind), monitor, ..IncidentFilter::default() };
     let open = match (state, before) {
@@ -67,14 +66,6 @@ async fn list(
 ) -> Result<(Vec<IncidentDetail>, Option<String>), ApiError> {
     let slice = context.service.incidents.list(caller, scene.page.id, filter).await?;
     Ok((slice.incidents, slice.next.map(|id| id.to_string())))
-}
-
-/// Reads an id of the query; empty means none.
-fn read_id<T: std::str::FromStr>(text: &str, name: &str) -> Result<Option<T>, ValidationErrors> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    text.parse().map(Some).map_err(|_| ValidationErrors::single(name, "must be an id"))
 }
 
 /// Newest incident first; the window that comes next first.

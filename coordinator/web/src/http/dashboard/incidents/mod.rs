@@ -12,7 +12,7 @@ mod window_form;
 
 use std::sync::Arc;
 
-use ::http::{Method, StatusCode};
+use ::http::Method;
 use futures_util::FutureExt;
 use parallax_core::id::IncidentId;
 use parallax_core::incident::IncidentKind;
@@ -139,11 +139,9 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     match incident.detail.incident.kind {
         IncidentKind::Incident => {
             let editor = UpdateEditor::blank(&incident);
-            editor.reply(&context, &call.caller.caller, incident, StatusCode::OK).await
+            editor.reply(&context, &call.caller.caller, incident).await
         }
-        IncidentKind::Maintenance => {
-            window::reply(&context, &call.caller.caller, incident, window::blank_form(), StatusCode::OK).await
-        }
+        IncidentKind::Maintenance => window::reply(&context, &call.caller.caller, incident, window::blank_form()).await,
     }
 }
 

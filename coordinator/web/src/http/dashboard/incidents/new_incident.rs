@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::incident::IncidentStatus;
 use parallax_core::locale::Locale;
 use parallax_core::page::branding::Language;
@@ -14,7 +13,7 @@ use super::data;
 use super::editor::{apply_template, chosen_names};
 use crate::http::HttpContext;
 use crate::http::api::incidents::body;
-use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, saved};
 use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::HandlerResult;
@@ -78,10 +77,7 @@ async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submit
     };
     let answer = |detail: &IncidentDetail| path(detail).into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    match context.service.incidents.open(caller, scene.page.id, &edit, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, path))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
+    saved(context.service.incidents.open(caller, scene.page.id, &edit, &once).await, path)
 }
 
 async fn draw(
@@ -92,8 +88,7 @@ async fn draw(
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
     let choices = data::choices(context, caller, &scene).await?;
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let impact = data::impact_of(form);
     let title = Some(form.text("title")).filter(|title| !title.trim().is_empty()).unwrap_or("Title");
     let meta = format!("{} · {}", Locale::of(Language::En).impact(impact), chosen_names(form, &choices));

@@ -1,6 +1,5 @@
 //! Screen of one maintenance window, with the form of its next update.
 
-use ::http::StatusCode;
 use chrono_tz::Tz;
 use parallax_core::reminder::ReminderInterval;
 use parallax_service::Caller;
@@ -10,7 +9,7 @@ use parallax_service::incidents::IncidentDetail;
 use super::{IncidentContext, data};
 use crate::http::HttpContext;
 use crate::http::api::incidents::body;
-use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path};
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, saved};
 use crate::http::dashboard::page_screen::reply_with;
 use crate::http::dashboard::see_other;
 use crate::http::error::HandlerResult;
@@ -35,12 +34,10 @@ pub(super) async fn reply(
     caller: &Caller,
     incident: IncidentContext,
     (form, refusal): (Form, Option<FormRefusal>),
-    status: StatusCode,
 ) -> HandlerResult {
     let choices = data::choices(context, caller, &incident.scene).await?;
     let (scene, window) = (&incident.scene, &incident.detail.incident);
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(status, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let (zone, start) = (zone(&incident), window.planned_start());
     let end = window.ends_at.unwrap_or(start);
     let series = incident.detail.series.as_ref();
@@ -86,7 +83,7 @@ pub(super) async fn post(
 ) -> HandlerResult {
     match save(context, caller, &incident, &submitted).await? {
         Ok(path) => Ok(see_other(&path)),
-        Err(refusal) => reply(context, caller, incident, (submitted.form, Some(refusal)), StatusCode::OK).await,
+        Err(refusal) => reply(context, caller, incident, (submitted.form, Some(refusal))).await,
     }
 }
 
@@ -97,8 +94,5 @@ async fn save(context: &HttpContext, caller: &Caller, incident: &IncidentContext
     let path = Toast::address(&incident.href, "posted", count);
     let answer = |_: &IncidentDetail| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    match context.service.incidents.post_update(caller, page, id, &post, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
+    saved(context.service.incidents.post_update(caller, page, id, &post, &once).await, |_| path.clone())
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use chrono_tz::Tz;
 use parallax_core::incident::{Incident, IncidentKind};
 use parallax_core::recurrence::{Frequency, Recurrence, local_to_timestamp};
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 use super::{IncidentContext, changes, data, window};
 use crate::http::HttpContext;
 use crate::http::api::incidents::body;
-use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use crate::http::dashboard::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, saved};
 use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
@@ -77,10 +76,7 @@ async fn plan(
     };
     let answer = |detail: &IncidentDetail| path(detail).into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    match context.service.incidents.open(caller, scene.page.id, &edit, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, path))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
+    saved(context.service.incidents.open(caller, scene.page.id, &edit, &once).await, path)
 }
 
 /// Replies with the form of an existing window.
@@ -117,7 +113,7 @@ pub(super) async fn save_edit(
     match changes::change(context, caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = changes::redrawn(submitted.form, &refusal, &current);
+            let form = submitted.form.redrawn(&refusal, &current);
             draw(context, caller, incident.scene, &form, (Some(refusal), changes)).await
         }
     }
@@ -154,8 +150,7 @@ async fn draw(
     (refusal, changes): (Option<FormRefusal>, Option<(String, String)>),
 ) -> HandlerResult {
     let choices = data::choices(context, caller, &scene).await?;
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let typed = TypedWindow::of(form, scene.page.timezone);
     let is_chosen = |id: &str| scene.query.all("monitor").any(|it| it == id);
     let quick = choices.monitors.iter().filter(|monitor| is_chosen(&monitor.id)).cloned().collect();

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 use parallax_service::ServiceError;
 use parallax_service::mesh::{MeshAgent, MeshState};
 use percent_encoding::percent_decode_str;
 
-use super::{fresh_key, invitation_line, notices_of, operator_frame, row};
+use super::{invitation_line, notices_of, operator_frame, row};
 use crate::http::HttpContext;
 use crate::http::dashboard::confirm::ask_to_confirm;
-use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm};
+use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm, new_key};
 use crate::http::dashboard::page_screen::{reply, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
@@ -30,7 +29,7 @@ pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     let invitation = state.invitations.iter().find(|it| it.name == name).ok_or(ServiceError::NotFound)?;
     let invitation = invitation_line(invitation, context.service.now());
     let frame = operator_frame(&context, &mut call, Section::Mesh).await?;
-    reply(&WaitingScreen { frame, invitation, commands: Vec::new(), once: fresh_key() })
+    reply(&WaitingScreen { frame, invitation, commands: Vec::new(), once: new_key() })
 }
 
 /// `POST /app/mesh/agents/{agent}`: revokes the agent, or removes a revoked one from the list.
@@ -76,8 +75,7 @@ async fn draw(
     let name = name_of(call)?;
     let agent = find(state, &name).ok_or(ServiceError::NotFound)?;
     let (now, frame) = (context.service.now(), operator_frame(context, call, Section::Mesh).await?);
-    let mut view = form.view(&call.caller.form_token);
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(&call.caller.form_token, refusal);
     let row = row(agent, now);
     let screen = AgentScreen {
         notices: notices_of(agent, &row),

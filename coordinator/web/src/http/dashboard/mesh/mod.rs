@@ -12,6 +12,7 @@ use parallax_service::mesh::{MeshAgent, OpenInvitation, require_operator};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::SignedIn;
+use super::forms::new_key;
 use super::frame::frame;
 use super::page_screen::reply;
 use crate::http::HttpContext;
@@ -77,7 +78,7 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     let regions = region_lines(&rows);
     let (revoked, agents) = rows.into_iter().partition(|row: &AgentRow| row.is_revoked);
     let invitations = state.invitations.iter().map(|it| invitation_line(it, now)).collect();
-    reply(&MeshScreen { frame, notices, regions, agents, revoked, invitations, once: fresh_key() })
+    reply(&MeshScreen { frame, notices, regions, agents, revoked, invitations, once: new_key() })
 }
 
 fn notices_of(agent: &MeshAgent, row: &AgentRow) -> Vec<MeshNotice> {
@@ -132,9 +133,4 @@ fn invitation_line(invitation: &OpenInvitation, now: Timestamp) -> InvitationLin
 /// Address of an agent's screen.
 fn agent_href(name: &str) -> String {
     format!("/app/mesh/agents/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
-}
-
-/// Makes an idempotency key for a form of one button.
-fn fresh_key() -> String {
-    hex::encode(rand::random::<[u8; 16]>())
 }

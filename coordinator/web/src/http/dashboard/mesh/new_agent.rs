@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::id::InvitationId;
 use parallax_core::vantage::Region;
 use parallax_service::hosts::url_hostname;
 use parallax_service::mesh::{AgentInvite, IssuedInvitation, MeshState};
 
-use super::{fresh_key, invitation_line, operator_frame};
+use super::{invitation_line, operator_frame};
 use crate::http::HttpContext;
-use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm};
+use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm, new_key};
 use crate::http::dashboard::frame::without_scheme;
 use crate::http::dashboard::page_screen::{reply, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
@@ -37,7 +36,7 @@ pub(super) async fn invite(context: Arc<HttpContext>, mut call: RoutedRequest<Si
         Ok(issued) => {
             let frame = operator_frame(&context, &mut call, Section::Mesh).await?;
             let invitation = invitation_line(&issued.invitation, context.service.now());
-            reply(&WaitingScreen { frame, invitation, commands: commands(&issued), once: fresh_key() })
+            reply(&WaitingScreen { frame, invitation, commands: commands(&issued), once: new_key() })
         }
         Err(error) => draw(&context, &mut call, &form, Some(FormRefusal::of(error)?)).await,
     }
@@ -73,8 +72,7 @@ async fn draw(
 ) -> HandlerResult {
     let frame = operator_frame(context, call, Section::Mesh).await?;
     let state = context.service.mesh.state(&call.caller.session).await?;
-    let mut view = form.view(&call.caller.form_token);
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(&call.caller.form_token, refusal);
     let regions = Region::ALL.map(|region| (region.name(), region.title())).into();
     reply_with(&NewAgentForm { frame, form: view, regions, networks: networks(&state) }, status)
 }

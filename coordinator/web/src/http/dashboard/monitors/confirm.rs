@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::event::MonitorStatus;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::monitor::edit::MonitorEdit;
@@ -20,7 +19,6 @@ use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Toast;
-use crate::views::dashboard::form::FormView;
 use crate::views::dashboard::monitor::confirm::MonitorQuestion;
 
 /// Acts that ask first.
@@ -118,8 +116,7 @@ async fn ask(
     signed_in.caller.require(Permission::Edit)?;
     let incident = ending_incident(context, call, page, &current).await?;
     let frame = screen::frame(context, signed_in, page, &call.query).await?;
-    let mut view: FormView = form.view(&signed_in.form_token);
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(&signed_in.form_token, refusal);
     let name = current.monitor.name.clone();
     let path = format!("/app/pages/{page}/monitors/{}", current.monitor.id);
     let is_down = current.view.status == MonitorStatus::Down;

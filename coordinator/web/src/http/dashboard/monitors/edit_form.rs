@@ -16,7 +16,7 @@ use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::monitors::{CheckNowReport, MonitorWithState};
 use parallax_service::public_pages::explanation::labels;
 
-use super::super::forms::{self, Form, FormBody, FormRefusal, LOADED, SubmittedForm, result_path};
+use super::super::forms::{Form, FormBody, FormRefusal, FormStatus, LOADED, SubmittedForm, result_path};
 use super::super::{SignedIn, see_other};
 use super::screen::{self, MonitorCall};
 use super::{record_form, show};
@@ -82,7 +82,7 @@ impl FormScreen {
         call: &MonitorCall,
         form: FormView,
         kind: CheckKind,
-        (test, status): (Option<TestView>, StatusCode),
+        (test, status): (Option<TestView>, impl Into<FormStatus>),
     ) -> HandlerResult {
         let frame = screen::frame(context, &call.caller, self.page.id, &call.query).await?;
         let list = format!("/app/pages/{}/monitors", self.page.id);
@@ -204,14 +204,14 @@ pub(super) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Si
 
 /// `POST /app/pages/{page}/monitors/{monitor}/edit`
 pub(super) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let SubmittedForm { mut form, idempotency_key } = SubmittedForm::read(&mut call).await?;
+    let SubmittedForm { form, idempotency_key } = SubmittedForm::read(&mut call).await?;
     let call = MonitorCall::new(call)?;
     let drawn = FormScreen::read(&context, &call).await?;
     let (edit, conflicts) = drawn.edit(&form);
     if let Some(monitor) = drawn.monitor.as_ref().filter(|_| !conflicts.is_empty()) {
-        // Both values have been seen now: saving again keeps those of the form.
-        form.set(LOADED, forms::loaded(&record_form::values(monitor)));
-        return refuse(&context, &call, drawn, form, FormRefusal::conflict(conflicts)).await;
+        let refusal = FormRefusal::conflict(conflicts);
+        let form = form.redrawn(&refusal, &record_form::values(monitor));
+        return refuse(&context, &call, drawn, form, refusal).await;
     }
     let page = drawn.page.id;
     let path = move |changed: &MonitorWithState| saved_path(page, &changed.monitor, "saved");

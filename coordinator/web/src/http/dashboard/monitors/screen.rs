@@ -1,22 +1,21 @@
 //! Things that the screens of monitors share: frame, heading, query parameters.
 
 pub(super) use super::super::frame::query_param as param;
+pub(super) use super::super::page_screen::{reply, reply_with};
 pub(super) use crate::views::dashboard::clock;
-use ::http::StatusCode;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::machine::MachineView;
 use parallax_core::monitor::Monitor;
 
+use super::super::SignedIn;
 use super::super::forms::Form;
 use super::super::frame::frame_of;
-use super::super::{SignedIn, screen};
 use crate::http::HttpContext;
-use crate::http::error::{ApiError, HandlerResult};
-use crate::http::response::HttpResponse;
+use crate::http::error::ApiError;
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::monitor::heading::{MonitorHeading, MonitorTab};
 use crate::views::dashboard::monitor::settings_words::CheckPlan;
-use crate::views::dashboard::{self, Frame, ScreenTemplate, Section};
+use crate::views::dashboard::{Frame, Section};
 
 /// A request for a screen of monitors, without its body: what is shared between tasks.
 pub(super) struct MonitorCall {
@@ -69,15 +68,4 @@ pub(super) fn heading(
 ) -> MonitorHeading {
     let token = &signed_in.form_token;
     MonitorHeading::new(monitor, plan, tab, (token, Form::default().view(token).once))
-}
-
-/// Replies with a screen.
-pub(super) fn reply(view: &impl ScreenTemplate) -> HandlerResult {
-    reply_with(view, StatusCode::OK)
-}
-
-/// Replies with a screen and a status.
-pub(super) fn reply_with(view: &impl ScreenTemplate, status: StatusCode) -> HandlerResult {
-    let html = dashboard::render(view).map_err(|error| parallax_service::ServiceError::Internal(error.to_string()))?;
-    Ok(HttpResponse::with_status(screen(html), status))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::check::CheckKind;
 use parallax_core::event::RoundReport;
 use parallax_core::monitor::Monitor;
@@ -14,13 +13,12 @@ use parallax_service::monitors::history::CheckNowResult;
 use parallax_service::public_pages::explanation::labels;
 
 use super::super::SignedIn;
-use super::super::forms::SubmittedForm;
+use super::super::forms::{FormRefusal, FormStatus, SubmittedForm};
 use super::heartbeat;
 use super::screen::{self, MonitorCall};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::form::FieldFault;
 use crate::views::dashboard::monitor::heading::MonitorTab;
 use crate::views::dashboard::monitor::settings_words::CheckPlan;
 use crate::views::dashboard::monitor::summary::{CheckNowView, MonitorSummary, SummaryInput};
@@ -32,7 +30,7 @@ const NEWEST_ROUNDS: usize = 8;
 /// `GET /app/pages/{page}/monitors/{monitor}`
 pub(super) async fn summary(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let call = MonitorCall::new(call)?;
-    show(&context, &call, None, StatusCode::OK).await
+    show(&context, &call, None, FormStatus::OK).await
 }
 
 /// `POST /app/pages/{page}/monitors/{monitor}/check`
@@ -51,11 +49,11 @@ pub(super) async fn check_now(context: Arc<HttpContext>, mut call: RoutedRequest
     let (view, status) = match report {
         Ok(report) => {
             let labels = labels(&report.agents, signed_in.is_operator);
-            (CheckNowView::new(at, &results(&report, &monitor, plan), &labels), StatusCode::OK)
+            (CheckNowView::new(at, &results(&report, &monitor, plan), &labels), FormStatus::OK)
         }
         Err(error @ parallax_service::ServiceError::CheckNowTooSoon { .. }) => {
-            let problem = FieldFault::sentence(&error.to_string());
-            (CheckNowView::refused(at, problem), StatusCode::TOO_MANY_REQUESTS)
+            let refusal = FormRefusal::of(error)?;
+            (CheckNowView::refused(at, refusal.problem.unwrap_or_default()), refusal.status)
         }
         Err(error) => return Err(error.into()),
     };
@@ -82,7 +80,7 @@ async fn show(
     context: &HttpContext,
     call: &MonitorCall,
     check: Option<CheckNowView>,
-    status: StatusCode,
+    status: FormStatus,
 ) -> Result<crate::http::response::HttpResponse, ApiError> {
     let (page, id) = (call.page, call.monitor_id()?);
     let (service, signed_in) = (&context.service, &call.caller);

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::validation::ValidationErrors;
-use parallax_service::ServiceError;
 
-use super::{change, current_values, head, redrawn, stored_form};
+use super::{change, current_values, head, stored_form};
 use crate::http::HttpContext;
 use crate::http::api::pages::body;
 use crate::http::dashboard::confirm::ask_to_confirm;
@@ -50,15 +48,14 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     }
     let form = normalize(submitted.form);
     if typed.text("access") == "password" && scene.page.password_hash.is_none() && !form.has("password") {
-        let errors = ValidationErrors::single("password", "is required");
-        let refusal = FormRefusal::of(ServiceError::Invalid(errors))?;
+        let refusal = FormRefusal::of(ValidationErrors::single("password", "is required").into())?;
         return draw(&context, &call.caller, scene, &typed, Some(refusal));
     }
     let submitted = SubmittedForm { form, ..submitted };
     match change(&context, caller, &scene, (&submitted, SettingsSection::Access), |form| body::read(form)).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = redrawn(&context, &scene.page, typed, &refusal);
+            let form = typed.redrawn(&refusal, &current_values(&context, &scene.page));
             draw(&context, &call.caller, scene, &form, Some(refusal))
         }
     }
@@ -101,8 +98,7 @@ fn draw(
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let feed = context.service.page_access.feed_base_url(&scene.page).map(|address| format!("{address}/feed.atom"));
     let screen = VisitorAccessForm {
         head: head(context, &signed_in.caller, &scene, SettingsSection::Access),

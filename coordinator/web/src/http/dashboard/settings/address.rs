@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::page::Page;
 use parallax_core::page::domain::DomainClaim;
 use parallax_core::role::Permission;
@@ -10,7 +9,7 @@ use parallax_core::time::Timestamp;
 use parallax_service::ServiceError;
 use parallax_service::hosts::url_hostname;
 
-use super::{around_slug, change, current_values, head, redrawn, stored_form};
+use super::{around_slug, change, current_values, head, stored_form};
 use crate::http::HttpContext;
 use crate::http::api::pages::body;
 use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm};
@@ -49,7 +48,7 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = redrawn(&context, &scene.page, submitted.form, &refusal);
+            let form = submitted.form.redrawn(&refusal, &current_values(&context, &scene.page));
             draw(&context, &call.caller, scene, &form, (Some(refusal), None))
         }
     }
@@ -85,8 +84,7 @@ fn draw(
     form: &Form,
     (refusal, problem): (Option<FormRefusal>, Option<String>),
 ) -> HandlerResult {
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (mut view, status) = form.drawn(scene.form_token(), refusal);
     if problem.is_some() {
         view.problem = None;
         view.faults.clear();

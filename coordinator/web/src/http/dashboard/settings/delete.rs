@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::role::Permission;
 use parallax_core::validation::ValidationErrors;
-use parallax_service::ServiceError;
 use parallax_service::idempotency::IdempotentRequest;
 
 use super::head;
@@ -43,8 +41,7 @@ pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<Si
             return Ok(ask_to_confirm(&format!("{}/settings/delete", scene.base)));
         }
         if scene.page.name.trim() != submitted.form.text("name").trim() {
-            let errors = ValidationErrors::single("name", "must be the name of the page");
-            let refusal = FormRefusal::of(ServiceError::Invalid(errors))?;
+            let refusal = FormRefusal::of(ValidationErrors::single("name", "must be the name of the page").into())?;
             return draw(&context, &call.caller, scene, &submitted.form, Some(refusal)).await;
         }
     }
@@ -61,8 +58,7 @@ async fn draw(
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let monitors = context.service.public_pages.overview(&signed_in.caller, scene.page.id).await?.monitors.len();
     let head = head(context, &signed_in.caller, &scene, SettingsSection::Delete);
     reply_with(&DeleteForm { head, form: view, monitors, frame: scene.frame }, status)

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::page::branding::PictureUse;
 use parallax_service::Caller;
 
-use super::{change, current_values, head, redrawn, stored_form};
+use super::{change, current_values, head, stored_form};
 use crate::http::HttpContext;
 use crate::http::api::pages::body;
 use crate::http::dashboard::forms::{Form, FormRefusal, LOADED, SubmittedForm, loaded};
@@ -43,7 +42,7 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     match change(&context, caller, &scene, (&submitted, SettingsSection::Look), |form| body::read(form)).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = redrawn(&context, &scene.page, typed, &refusal);
+            let form = typed.redrawn(&refusal, &current_values(&context, &scene.page));
             draw(&context, caller, scene, &form, Some(refusal))
         }
     }
@@ -71,8 +70,7 @@ fn draw(
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let picture = |usage| context.service.pages.picture_url(&scene.page, usage);
     let screen = LookForm {
         head: head(context, caller, &scene, SettingsSection::Look),

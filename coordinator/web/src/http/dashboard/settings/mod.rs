@@ -8,7 +8,7 @@ mod new_page;
 mod preview;
 mod sections;
 
-use ::http::{Method, StatusCode};
+use ::http::Method;
 use futures_util::FutureExt;
 use parallax_core::id::PageId;
 use parallax_core::page::edit::PageEdit;
@@ -18,7 +18,7 @@ use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
 use serde_json::{Value, json};
 
-use super::forms::{Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, loaded, result_path};
+use super::forms::{Form, FormBody, LOADED, Saved, SubmittedForm, changed, loaded, saved};
 use super::frame::without_scheme;
 use super::page_screen::PageScreen;
 use super::{SignedIn, see_other};
@@ -174,28 +174,14 @@ async fn change(
     read: fn(&mut FormBody<'_>) -> PageEdit,
 ) -> Saved {
     let current = current_values(context, &scene.page);
-    let mut changes = FormBody::change(&submitted.form, &current);
-    let edit = read(&mut changes);
-    let conflicts = changes.into_conflicts();
-    if !conflicts.is_empty() {
-        return Ok(Err(FormRefusal::conflict(conflicts)));
-    }
+    let edit = match changed(&submitted.form, &current, read) {
+        Ok(edit) => edit,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
     let path = Toast::address(&format!("{}/settings/{}", scene.base, section.path()), "saved", 1);
     let answer = |_: &Page| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    match context.service.pages.edit(caller, scene.page.id, &edit, &once).await {
-        Ok(outcome) => Ok(Ok(result_path(outcome, |_| path.clone()))),
-        Err(error) => Ok(Err(FormRefusal::of(error)?)),
-    }
-}
-
-/// The form as it is drawn again. After a conflict it is about the current values, so that saving it again keeps what
-/// was typed.
-fn redrawn(context: &HttpContext, page: &Page, mut form: Form, refusal: &FormRefusal) -> Form {
-    if refusal.status == StatusCode::CONFLICT {
-        form.set(LOADED, loaded(&current_values(context, page)));
-    }
-    form
+    saved(context.service.pages.edit(caller, scene.page.id, &edit, &once).await, |_| path.clone())
 }
 
 /// Beginning and end of the addresses of pages, around the slug.

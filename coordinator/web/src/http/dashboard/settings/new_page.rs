@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use chrono_tz::Tz;
 use parallax_core::page::Page;
 use parallax_service::idempotency::IdempotentRequest;
@@ -51,8 +50,7 @@ async fn draw(
 ) -> HandlerResult {
     let frame = frame(context, call, None, Section::StatusPage).await?;
     let usage = context.service.accounts.usage(&call.caller.caller).await?;
-    let mut view = form.view(&call.caller.form_token);
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(&call.caller.form_token, refusal);
     let screen = NewPageForm {
         frame,
         form: view,

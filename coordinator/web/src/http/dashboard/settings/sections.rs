@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use ::http::StatusCode;
 use parallax_core::vantage::Region;
 use parallax_service::Caller;
 
-use super::{change, current_values, head, redrawn, stored_form};
+use super::{change, current_values, head, stored_form};
 use crate::http::HttpContext;
 use crate::http::api::pages::body;
 use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm};
@@ -56,7 +55,7 @@ pub(super) async fn save_uptime(context: Arc<HttpContext>, mut call: RoutedReque
     match change(&context, caller, &scene, (&submitted, SettingsSection::Uptime), |form| body::read(form)).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = redrawn(&context, &scene.page, typed, &refusal);
+            let form = typed.redrawn(&refusal, &current_values(&context, &scene.page));
             draw_uptime(&context, caller, scene, &form, Some(refusal))
         }
     }
@@ -69,8 +68,7 @@ fn draw_uptime(
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let head = head(context, caller, &scene, SettingsSection::Uptime);
     reply_with(&UptimeForm { head, form: view, frame: scene.frame }, status)
 }
@@ -91,7 +89,7 @@ pub(super) async fn save_language(context: Arc<HttpContext>, mut call: RoutedReq
     match change(&context, caller, &scene, (&submitted, SettingsSection::Language), |form| body::read(form)).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = redrawn(&context, &scene.page, submitted.form, &refusal);
+            let form = submitted.form.redrawn(&refusal, &current_values(&context, &scene.page));
             draw_language(&context, caller, scene, &form, Some(refusal))
         }
     }
@@ -104,8 +102,7 @@ fn draw_language(
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let mut view = form.view(scene.form_token());
-    let status = refusal.map_or(StatusCode::OK, |refusal| refusal.apply(&mut view));
+    let (view, status) = form.drawn(scene.form_token(), refusal);
     let head = head(context, caller, &scene, SettingsSection::Language);
     let zones = zones(scene.page.timezone, form.text("timezone"), scene.now);
     reply_with(
