@@ -27,6 +27,8 @@ pub(crate) struct PageFrame {
     pub title: String,
     /// IANA time zone of the times shown.
     pub zone: &'static str,
+    /// True in a preview, whose sandbox opens no windows: every link asks for one, so that a click does nothing.
+    pub is_preview: bool,
     /// True if search engines must not index it.
     pub noindex: bool,
     /// True if visitors signed in and may sign out.
@@ -60,6 +62,7 @@ impl PageFrame {
             home: if root.is_empty() { "/".to_owned() } else { root.to_owned() },
             title: fill(locale.messages.title, &[title, &page.name]),
             zone: page.timezone.name(),
+            is_preview: false,
             noindex: page.noindex || page.private || page.password_hash.is_some(),
             guarded: page.private || page.password_hash.is_some(),
             theme: Some(page.branding.theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),

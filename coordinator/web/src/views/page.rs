@@ -58,10 +58,11 @@ impl StatusPage {
         }
     }
 
-    /// Shows the logo and the accent color from the document itself, for a preview that can't load them.
-    pub(crate) fn with_inlined_branding(mut self, logo: Option<(PictureKind, Vec<u8>)>, accent: Option<Color>) -> Self {
+    /// Makes it a preview: the logo and the accent color come from the document itself, and no link leads anywhere.
+    pub(crate) fn into_preview(mut self, logo: Option<(PictureKind, Vec<u8>)>, accent: Option<Color>) -> Self {
         use base64::Engine as _;
         let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        self.frame.is_preview = true;
         self.frame.logo = logo.map(|(kind, bytes)| format!("data:{};base64,{}", kind.media(), encode(&bytes)));
         self.frame.accent = accent.map(|it| format!("data:text/css;base64,{}", encode(accent_css(it).as_bytes())));
         self

@@ -13,14 +13,13 @@ use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::{Caller, ServiceError};
 
 use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path, saved};
-use super::page_screen::{PageScreen, reply, reply_with};
+use super::page_screen::{PageScreen, ScreenQuestion, names_of, reply_with};
 use super::{SignedIn, see_other};
 use crate::http::HttpContext;
 use crate::http::api::deploys as api;
 use crate::http::error::HandlerResult;
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::alerts::QuestionScreen;
 use crate::views::dashboard::deploys::{DeployRow, DeploysScreen};
 use crate::views::dashboard::{Section, Toast, time};
 
@@ -47,105 +46,97 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 }
 
 /// `GET /app/pages/{page}/deploys`
-async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Deploys).await?;
-    draw(&context, &call.caller.caller, scene, &Form::default(), None).await
+async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    draw(&context, &call.caller.caller, page_screen, &Form::default(), None).await
 }
 
 /// `POST /app/pages/{page}/deploys`
 async fn add(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Deploys).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
-    match save(&context, caller, &scene, &submitted).await? {
+    match save(&context, caller, &page_screen, &submitted).await? {
         Ok(path) => Ok(see_other(&path)),
-        Err(refusal) => draw(&context, caller, scene, &submitted.form, Some(refusal)).await,
+        Err(refusal) => draw(&context, caller, page_screen, &submitted.form, Some(refusal)).await,
     }
 }
 
-async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submitted: &SubmittedForm) -> Saved {
+async fn save(context: &HttpContext, caller: &Caller, page_screen: &PageScreen, submitted: &SubmittedForm) -> Saved {
     let mut form = submitted.form.clone();
     // A form's time is local, in the page's zone; the API's has an offset.
     let local = Timestamp::parse_local(form.text("at"));
-    if let Some(at) = local.and_then(|local| local_to_timestamp(scene.page.timezone, local)) {
+    if let Some(at) = local.and_then(|local| local_to_timestamp(page_screen.page.timezone, local)) {
         form.set("at", at.to_string());
     }
     let edit = api::read(FormBody::new(&form));
-    let path = Toast::address(&format!("{}/deploys", scene.base), "created", 1);
+    let path = Toast::address(&format!("{}/deploys", page_screen.base), "created", 1);
     let answer = |_: &Deploy| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    saved(context.service.deploys.create(caller, scene.page.id, &edit, &once).await, |_| path.clone())
+    saved(context.service.deploys.create(caller, page_screen.page.id, &edit, &once).await, |_| path.clone())
 }
 
 async fn draw(
     context: &HttpContext,
     caller: &Caller,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let deploys = context.service.deploys.list(caller, scene.page.id).await?;
-    let monitors = context.service.monitors.list(caller, scene.page.id).await?;
-    let monitors: Vec<(String, String)> =
-        monitors.into_iter().map(|it| (it.monitor.id.to_string(), it.monitor.name)).collect();
-    let (view, status) = form.drawn(scene.form_token(), refusal);
+    let deploys = context.service.deploys.list(caller, page_screen.page.id).await?;
+    let monitors = page_screen.monitor_choices(context, caller).await?;
+    let (view, status) = form.drawn(page_screen.form_token(), refusal);
     let screen = DeploysScreen {
-        href: format!("{}/deploys", scene.base),
-        rows: deploys.iter().map(|deploy| row(deploy, &monitors, &scene)).collect(),
+        href: format!("{}/deploys", page_screen.base),
+        rows: deploys.iter().map(|deploy| row(deploy, &monitors, &page_screen)).collect(),
         form: view,
         monitors,
-        zone_hint: format!("In {}. Empty: now.", scene.page.timezone.name()),
-        curl: curl(context.service.base_url(), &scene),
-        is_public: scene.page.show_deploys,
-        frame: scene.frame,
+        zone_hint: format!("In {}. Empty: now.", page_screen.page.timezone.name()),
+        curl: curl(context.service.base_url(), &page_screen),
+        is_public: page_screen.page.show_deploys,
+        frame: page_screen.frame(context, caller, Section::Deploys).await?,
     };
     reply_with(&screen, status)
 }
 
-fn row(deploy: &Deploy, monitors: &[(String, String)], scene: &PageScreen) -> DeployRow {
-    let name = |id: String| monitors.iter().find(|(known, _)| *known == id).map(|(_, name)| name.as_str());
-    let names = deploy.monitors.as_ref().map(|ids| {
-        let names: Vec<&str> = ids.iter().filter_map(|id| name(id.to_string())).collect();
-        names.join(", ")
-    });
+fn row(deploy: &Deploy, monitors: &[(String, String)], page_screen: &PageScreen) -> DeployRow {
+    let names = deploy.monitors.as_ref().map(|ids| names_of(ids, monitors).join(", "));
     DeployRow {
-        delete: format!("{}/deploys/{}/delete", scene.base, deploy.id),
+        delete: format!("{}/deploys/{}/delete", page_screen.base, deploy.id),
         version: deploy.version.clone(),
         url: deploy.url.clone(),
         note: deploy.note.clone().unwrap_or_default(),
-        at: time(deploy.at, scene.now),
+        at: time(deploy.at, page_screen.now),
         monitors: names.unwrap_or_else(|| "all monitors".to_owned()),
     }
 }
 
 /// Command that adds a deploy from a pipeline.
-fn curl(base_url: &str, scene: &PageScreen) -> String {
+fn curl(base_url: &str, page_screen: &PageScreen) -> String {
     format!(
         "curl -X POST {base_url}/api/v1/pages/{}/deploys \\\n  -H \"authorization: Bearer $PARALLAX_KEY\" \\\n  \
          -H 'content-type: application/json' \\\n  -d '{{\"version\": \"'\"$VERSION\"'\"}}'",
-        scene.page.id
+        page_screen.page.id
     )
 }
 
 /// `GET /app/pages/{page}/deploys/{deploy}/delete`
-async fn ask_delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+async fn ask_delete(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let id = call.id::<DeployId>("deploy")?;
     let caller = call.caller.caller.clone();
     caller.require(Permission::Edit)?;
-    let scene = PageScreen::read(&context, &mut call, Section::Deploys).await?;
-    let deploys = context.service.deploys.list(&caller, scene.page.id).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
+    let deploys = context.service.deploys.list(&caller, page_screen.page.id).await?;
     let deploy = deploys.into_iter().find(|deploy| deploy.id == id).ok_or(ServiceError::NotFound)?;
-    let screen = QuestionScreen {
-        href: format!("{}/deploys/{id}/delete", scene.base),
-        back: format!("{}/deploys", scene.base),
+    let question = ScreenQuestion {
+        href: format!("{}/deploys/{id}/delete", page_screen.base),
+        back: format!("{}/deploys", page_screen.base),
         title: format!("Delete {}?", deploy.version),
         text: "Its mark disappears from the charts.".to_owned(),
         act: "Delete deploy",
         keep: "Keep it",
-        form: Form::default().view(scene.form_token()),
-        frame: scene.frame,
     };
-    reply(&screen)
+    page_screen.question(&context, &caller, Section::Deploys, question).await
 }
 
 /// `POST /app/pages/{page}/deploys/{deploy}/delete`

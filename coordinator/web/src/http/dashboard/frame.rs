@@ -2,6 +2,7 @@
 
 use parallax_core::headline::Indicator;
 use parallax_core::id::PageId;
+use parallax_service::Caller;
 use parallax_service::dashboard::PageSummary;
 use url::form_urlencoded;
 
@@ -23,40 +24,58 @@ pub(super) async fn frame(
     page: Option<PageId>,
     section: Section,
 ) -> Result<Frame, ApiError> {
-    frame_of(context, &call.caller, &call.query, (page, section)).await
+    if let Some(page) = page {
+        context.service.pages.get(&call.caller.caller, page)?;
+    }
+    let person = FramePerson::of(&call.caller, &call.query);
+    person.frame(context, &call.caller.caller, (page, section)).await
 }
 
-/// Builds the frame for a request of which only the caller and the query are left.
-///
-/// # Errors
-/// As [`frame`].
-pub(super) async fn frame_of(
-    context: &HttpContext,
-    caller: &SignedIn,
-    query: &str,
-    (page, section): (Option<PageId>, Section),
-) -> Result<Frame, ApiError> {
-    if let Some(page) = page {
-        context.service.pages.get(&caller.caller, page)?;
-    }
-    let pages = context.service.dashboard.summaries(&caller.caller).await?;
-    Ok(Frame {
-        person: SignedInPerson {
+/// The part of a frame that the request alone decides.
+#[derive(Debug)]
+pub(super) struct FramePerson {
+    /// The person who is signed in.
+    pub(super) person: SignedInPerson,
+    toast: Option<Toast>,
+}
+
+impl FramePerson {
+    /// Takes it from the caller and the query of a request.
+    pub(super) fn of(caller: &SignedIn, query: &str) -> Self {
+        let person = SignedInPerson {
             name: caller.name.clone().unwrap_or_else(|| caller.email.clone()),
             email: caller.email.clone(),
             role: caller.role,
             is_operator: caller.is_operator,
             form_token: caller.form_token.clone(),
-        },
-        pages: pages.iter().map(page_entry).collect(),
-        page,
-        section,
-        toast: query_param(query, TOAST_PARAM).and_then(|name| {
+        };
+        let toast = query_param(query, TOAST_PARAM).and_then(|name| {
             let count = query_param(query, TOAST_COUNT_PARAM).and_then(|count| count.parse().ok());
             Toast::of(&name, count.unwrap_or(1))
-        }),
-        loaded_at: clock(context.service.now()),
-    })
+        });
+        Self { person, toast }
+    }
+
+    /// Builds the frame of a screen about a page that the caller was found to reach, or about all of them.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub(super) async fn frame(
+        &self,
+        context: &HttpContext,
+        caller: &Caller,
+        (page, section): (Option<PageId>, Section),
+    ) -> Result<Frame, ApiError> {
+        let pages = context.service.dashboard.summaries(caller).await?;
+        Ok(Frame {
+            person: self.person.clone(),
+            pages: pages.iter().map(page_entry).collect(),
+            page,
+            section,
+            toast: self.toast.clone(),
+            loaded_at: clock(context.service.now()),
+        })
+    }
 }
 
 /// Returns the first value of a query parameter; `None` if it is absent or empty.

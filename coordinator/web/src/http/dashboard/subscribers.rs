@@ -10,17 +10,15 @@ use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::subscribers::{SubscriberCounts, SubscriberFilter, SubscriberState};
-use url::form_urlencoded;
 
 use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path, saved};
-use super::page_screen::{PageScreen, reply, reply_with};
+use super::page_screen::{PageScreen, ScreenQuestion, address_with, names_of, reply_with};
 use super::{SignedIn, see_other};
 use crate::http::HttpContext;
 use crate::http::api::{mask, subscribers as api};
 use crate::http::error::HandlerResult;
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::alerts::QuestionScreen;
 use crate::views::dashboard::subscribers::{SubscriberRow, SubscribersScreen, day, gets, lead};
 use crate::views::dashboard::{Section, Toast};
 
@@ -52,32 +50,37 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 }
 
 /// `GET /app/pages/{page}/subscribers`
-async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Subscribers).await?;
-    draw(&context, &call.caller.caller, scene, &Form::default(), None).await
+async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    draw(&context, &call.caller.caller, page_screen, &Form::default(), None).await
 }
 
 /// `POST /app/pages/{page}/subscribers`: asks a mailbox.
 async fn add(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Subscribers).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
-    match save(&context, caller, &scene, &submitted).await? {
+    match save(&context, caller, &page_screen, &submitted).await? {
         Ok(path) => Ok(see_other(&path)),
-        Err(refusal) => draw(&context, caller, scene, &submitted.form, Some(refusal)).await,
+        Err(refusal) => draw(&context, caller, page_screen, &submitted.form, Some(refusal)).await,
     }
 }
 
-async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submitted: &SubmittedForm) -> Saved {
+async fn save(context: &HttpContext, caller: &Caller, page_screen: &PageScreen, submitted: &SubmittedForm) -> Saved {
     let ask = match api::validate(&api::read(FormBody::new(&submitted.form))) {
         Ok(ask) => ask,
         Err(faults) => return Ok(Err(FormRefusal::of(faults.into())?)),
     };
-    let path = Toast::address(&format!("{}/subscribers", scene.base), "sent", 1);
+    let path = Toast::address(&format!("{}/subscribers", page_screen.base), "sent", 1);
     let answer = |_: &Subscriber| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
     saved(
-        context.service.subscribers.add(caller, scene.page.id, &ask, &once).await.map_err(api::with_api_field_names),
+        context
+            .service
+            .subscribers
+            .add(caller, page_screen.page.id, &ask, &once)
+            .await
+            .map_err(api::with_api_field_names),
         |_| path.clone(),
     )
 }
@@ -85,43 +88,42 @@ async fn save(context: &HttpContext, caller: &Caller, scene: &PageScreen, submit
 async fn draw(
     context: &HttpContext,
     caller: &Caller,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let page = scene.page.id;
+    let page = page_screen.page.id;
     let may_search = caller.allows(Permission::Edit);
-    let state = SubscriberState::ALL.into_iter().find(|state| state.name() == scene.query.text("state"));
-    let search: String = scene.query.text("q").trim().chars().take(MAX_SEARCH).collect();
+    let state = SubscriberState::ALL.into_iter().find(|state| state.name() == page_screen.query.text("state"));
+    let search: String = page_screen.query.text("q").trim().chars().take(MAX_SEARCH).collect();
     let search = if may_search { search } else { String::new() };
-    let filter = SubscriberFilter { search: search.clone(), state, after: scene.query.id("after")?, limit: SHOWN };
+    let filter =
+        SubscriberFilter { search: search.clone(), state, after: page_screen.query.id("after")?, limit: SHOWN };
     let counts = context.service.subscribers.counts(caller, page).await?;
     let slice = context.service.subscribers.search(caller, page, filter).await?;
-    let monitors = context.service.monitors.list(caller, page).await?;
-    let monitors: Vec<(String, String)> =
-        monitors.into_iter().map(|it| (it.monitor.id.to_string(), it.monitor.name)).collect();
-    let (view, status) = form.drawn(scene.form_token(), refusal);
+    let monitors = page_screen.monitor_choices(context, caller).await?;
+    let (view, status) = form.drawn(page_screen.form_token(), refusal);
     let screen = SubscribersScreen {
-        href: format!("{}/subscribers", scene.base),
+        href: format!("{}/subscribers", page_screen.base),
         lead: lead(counts.email, counts.webhook),
         total: counts.total(),
-        states: states(&scene, &counts, state, &search),
+        states: states(&page_screen, &counts, state, &search),
         state: state.map_or("", SubscriberState::name).to_owned(),
-        next: slice.next.map(|id| address(&scene, state, &search, &id.to_string())),
-        rows: slice.subscribers.iter().map(|it| row(it, &monitors, may_search, &scene)).collect(),
+        next: slice.next.map(|id| address(&page_screen, state, &search, &id.to_string())),
+        rows: slice.subscribers.iter().map(|it| row(it, &monitors, may_search, &page_screen)).collect(),
         search,
         may_search,
         form: view,
         monitors,
-        page_url: context.service.pages.url(&scene.page),
-        frame: scene.frame,
+        page_url: context.service.pages.url(&page_screen.page),
+        frame: page_screen.frame(context, caller, Section::Subscribers).await?,
     };
     reply_with(&screen, status)
 }
 
 /// States to filter by, with their numbers.
 fn states(
-    scene: &PageScreen,
+    page_screen: &PageScreen,
     counts: &SubscriberCounts,
     chosen: Option<SubscriberState>,
     search: &str,
@@ -132,30 +134,25 @@ fn states(
         (Some(SubscriberState::Asked), format!("Asked {}", counts.asked)),
         (Some(SubscriberState::Off), format!("Off {}", counts.off)),
     ];
-    all.into_iter().map(|(state, text)| (address(scene, state, search, ""), text, state == chosen)).collect()
+    all.into_iter().map(|(state, text)| (address(page_screen, state, search, ""), text, state == chosen)).collect()
 }
 
-fn address(scene: &PageScreen, state: Option<SubscriberState>, search: &str, after: &str) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in [("state", state.map_or("", SubscriberState::name)), ("q", search), ("after", after)] {
-        if !value.is_empty() {
-            query.append_pair(name, value);
-        }
-    }
-    let query = query.finish();
-    let separator = if query.is_empty() { "" } else { "?" };
-    format!("{}/subscribers{separator}{query}", scene.base)
+fn address(page_screen: &PageScreen, state: Option<SubscriberState>, search: &str, after: &str) -> String {
+    let state = state.map_or("", SubscriberState::name);
+    address_with(&format!("{}/subscribers", page_screen.base), [("state", state), ("q", search), ("after", after)])
 }
 
-fn row(subscriber: &Subscriber, monitors: &[(String, String)], may_edit: bool, scene: &PageScreen) -> SubscriberRow {
+fn row(
+    subscriber: &Subscriber,
+    monitors: &[(String, String)],
+    may_edit: bool,
+    page_screen: &PageScreen,
+) -> SubscriberRow {
     let (icon, channel) = match &subscriber.contact {
         Contact::Email(_) => ("mail", "email"),
         Contact::Webhook { .. } => ("hook", "webhook"),
     };
-    let chosen = subscriber.monitors.as_ref().map(|ids| {
-        let name = |id: String| monitors.iter().find(|(known, _)| *known == id).map(|(_, name)| name.as_str());
-        ids.iter().filter_map(|id| name(id.to_string())).collect::<Vec<&str>>()
-    });
+    let chosen = subscriber.monitors.as_ref().map(|ids| names_of(ids, monitors));
     let state = match (subscriber.confirmed_at, subscriber.health.disabled) {
         (None, _) => ("none", "Asked, not confirmed", day(subscriber.confirmation_sent_at)),
         (Some(_), Some((at, _))) => ("down", "Off, deliveries fail", format!("since {}", day(at))),
@@ -166,7 +163,7 @@ fn row(subscriber: &Subscriber, monitors: &[(String, String)], may_edit: bool, s
         _ => String::new(),
     };
     SubscriberRow {
-        remove: format!("{}/subscribers/{}/delete", scene.base, subscriber.id),
+        remove: format!("{}/subscribers/{}/delete", page_screen.base, subscriber.id),
         icon,
         address: shown_address(&subscriber.contact, may_edit),
         channel,
@@ -186,23 +183,21 @@ fn shown_address(contact: &Contact, may_edit: bool) -> String {
 }
 
 /// `GET /app/pages/{page}/subscribers/{subscriber}/delete`
-async fn ask_delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+async fn ask_delete(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let id = call.id::<SubscriberId>("subscriber")?;
     let caller = call.caller.caller.clone();
     caller.require(Permission::Edit)?;
     let subscriber = context.service.subscribers.get(&caller, call.page_id()?, id)?;
-    let scene = PageScreen::read(&context, &mut call, Section::Subscribers).await?;
-    let screen = QuestionScreen {
-        href: format!("{}/subscribers/{id}/delete", scene.base),
-        back: format!("{}/subscribers", scene.base),
+    let page_screen = PageScreen::read(&context, &call)?;
+    let question = ScreenQuestion {
+        href: format!("{}/subscribers/{id}/delete", page_screen.base),
+        back: format!("{}/subscribers", page_screen.base),
         title: format!("Remove {}?", shown_address(&subscriber.contact, true)),
         text: "It gets no more updates. It can subscribe again, and has to confirm then.".to_owned(),
         act: "Remove subscriber",
         keep: "Keep it",
-        form: Form::default().view(scene.form_token()),
-        frame: scene.frame,
     };
-    reply(&screen)
+    page_screen.question(&context, &caller, Section::Subscribers, question).await
 }
 
 /// `POST /app/pages/{page}/subscribers/{subscriber}/delete`

@@ -32,9 +32,9 @@ impl Names {
     pub(super) async fn read(
         context: &HttpContext,
         caller: &Caller,
-        scene: &PageScreen,
+        page_screen: &PageScreen,
     ) -> Result<(Self, Vec<Destination>), ApiError> {
-        let page = scene.page.id;
+        let page = page_screen.page.id;
         let destinations = context.service.destinations.list(caller, page).await?;
         let monitors = context.service.monitors.list(caller, page).await?;
         let names = Self {
@@ -50,7 +50,7 @@ impl Names {
     }
 
     /// Makes the line of a delivery.
-    pub(super) fn row(&self, delivery: &Delivery, scene: &PageScreen) -> DeliveryRow {
+    pub(super) fn row(&self, delivery: &Delivery, page_screen: &PageScreen) -> DeliveryRow {
         let monitor = delivery.monitor.and_then(|id| self.monitors.iter().find(|(known, _)| *known == id));
         let to = match delivery.to {
             Recipient::Destination(id) | Recipient::UnconfirmedDestination(id) => {
@@ -62,8 +62,8 @@ impl Names {
             Recipient::OperatorMail | Recipient::OperatorWebhook => "the operator".to_owned(),
         };
         DeliveryRow {
-            href: format!("{}/deliveries/{}", scene.base, delivery.id),
-            at: time(delivery.created_at, scene.now),
+            href: format!("{}/deliveries/{}", page_screen.base, delivery.id),
+            at: time(delivery.created_at, page_screen.now),
             event: delivery.event.clone(),
             about: monitor.map(|(_, name)| name.clone()).unwrap_or_default(),
             to,
@@ -77,10 +77,10 @@ impl Names {
 pub(super) async fn last_attempts(
     context: &HttpContext,
     caller: &Caller,
-    scene: &PageScreen,
+    page_screen: &PageScreen,
 ) -> Result<BTreeMap<DestinationId, DeliveryAttempt>, ApiError> {
     let filter = DeliveryFilter { to_destinations: true, limit: SEARCHED, ..DeliveryFilter::default() };
-    let newest = context.service.deliveries.list(caller, scene.page.id, filter).await?.deliveries;
+    let newest = context.service.deliveries.list(caller, page_screen.page.id, filter).await?.deliveries;
     let mut last = BTreeMap::new();
     for delivery in newest {
         if let (Recipient::Destination(id), Some(attempt)) = (delivery.to, delivery.attempt_log.last()) {
@@ -95,18 +95,18 @@ pub(super) fn destination_row(
     destination: &Destination,
     last: Option<&DeliveryAttempt>,
     caller: &Caller,
-    scene: &PageScreen,
+    page_screen: &PageScreen,
 ) -> DestinationRow {
     let card = ChannelCard::of(destination.channel.kind());
     let address = address(&destination.channel, caller);
     let how = if address.is_empty() { card.text.to_owned() } else { format!("{} · {address}", card.text) };
     DestinationRow {
-        href: format!("{}/destinations/{}", scene.base, destination.id),
+        href: format!("{}/destinations/{}", page_screen.base, destination.id),
         name: destination.name.clone(),
         icon: card.icon,
         how,
         gets: gets(destination),
-        health: DestinationHealth::of(destination, last, scene.now),
+        health: DestinationHealth::of(destination, last, page_screen.now),
     }
 }
 

@@ -39,13 +39,13 @@ pub(super) async fn redeliver(context: Arc<HttpContext>, mut call: RoutedRequest
     draw(&context, call, Some(refusal)).await
 }
 
-async fn draw(context: &HttpContext, mut call: RoutedRequest<SignedIn>, refusal: Option<FormRefusal>) -> HandlerResult {
+async fn draw(context: &HttpContext, call: RoutedRequest<SignedIn>, refusal: Option<FormRefusal>) -> HandlerResult {
     let (page, id) = (call.page_id()?, call.id::<DeliveryId>("delivery")?);
     let content = context.service.deliveries.get(&call.caller.caller, page, id)?;
-    let scene = PageScreen::read(context, &mut call, Section::Alerts).await?;
+    let page_screen = PageScreen::read(context, &call)?;
     let caller = &call.caller.caller;
-    let (names, _) = Names::read(context, caller, &scene).await?;
-    let (form, status) = Form::default().drawn(scene.form_token(), refusal);
+    let (names, _) = Names::read(context, caller, &page_screen).await?;
+    let (form, status) = Form::default().drawn(page_screen.form_token(), refusal);
     let delivery = &content.delivery;
     // Viewers see no bodies.
     let body = content.body.clone().filter(|_| caller.allows(Permission::Edit)).map(|body| readable(&body));
@@ -54,8 +54,8 @@ async fn draw(context: &HttpContext, mut call: RoutedRequest<SignedIn>, refusal:
         DeliveryState::Delivered(_) | DeliveryState::Failed(_) | DeliveryState::Dropped(_) => None,
     };
     let screen = DeliveryScreen {
-        href: format!("{}/deliveries/{id}", scene.base),
-        row: names.row(delivery, &scene),
+        href: format!("{}/deliveries/{id}", page_screen.base),
+        row: names.row(delivery, &page_screen),
         id: id.to_string(),
         attempts: AttemptLine::list(delivery),
         next,
@@ -64,7 +64,7 @@ async fn draw(context: &HttpContext, mut call: RoutedRequest<SignedIn>, refusal:
         body,
         curl: curl(context, caller, &content),
         form,
-        frame: scene.frame.clone(),
+        frame: page_screen.frame(context, caller, Section::Alerts).await?,
     };
     reply_with(&screen, status)
 }

@@ -12,11 +12,10 @@ use parallax_service::idempotency::IdempotentRequest;
 use super::destination_form::draw;
 use crate::http::HttpContext;
 use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm, result_path};
-use crate::http::dashboard::page_screen::{PageScreen, reply};
+use crate::http::dashboard::page_screen::{PageScreen, ScreenQuestion};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::alerts::QuestionScreen;
 use crate::views::dashboard::{Section, Toast};
 
 fn ids(call: &RoutedRequest<SignedIn>) -> Result<(PageId, DestinationId), ApiError> {
@@ -29,7 +28,7 @@ fn path_of(page: PageId, id: DestinationId) -> String {
 
 /// `POST /app/pages/{page}/destinations/{destination}/test`: sends a test, and shows its result on the destination's
 /// screen.
-pub(super) async fn test(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+pub(super) async fn test(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let (page, id) = ids(&call)?;
     let caller = call.caller.caller.clone();
     let refusal = match context.service.deliveries.send_test(&caller, page, id).await {
@@ -37,7 +36,7 @@ pub(super) async fn test(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
         Err(error) => FormRefusal::of(error)?,
     };
     let destination = context.service.destinations.get(&caller, page, id)?;
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    let scene = PageScreen::read(&context, &call)?;
     draw(&context, &caller, scene, &destination, (&Form::default(), Some(refusal))).await
 }
 
@@ -55,7 +54,7 @@ pub(super) async fn enable(context: Arc<HttpContext>, mut call: RoutedRequest<Si
         Err(error) => FormRefusal::of(error)?,
     };
     let destination = context.service.destinations.get(&caller, page, id)?;
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    let scene = PageScreen::read(&context, &call)?;
     draw(&context, &caller, scene, &destination, (&Form::default(), Some(refusal))).await
 }
 
@@ -112,23 +111,21 @@ pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<Si
 /// Asks one question about a destination.
 async fn ask(
     context: Arc<HttpContext>,
-    mut call: RoutedRequest<SignedIn>,
+    call: RoutedRequest<SignedIn>,
     (title, text): (&str, &str),
     (path, act): (&str, &'static str),
 ) -> HandlerResult {
     let (page, id) = ids(&call)?;
     call.caller.caller.require(Permission::ManageAlerts)?;
     let destination = context.service.destinations.get(&call.caller.caller, page, id)?;
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
-    let screen = QuestionScreen {
+    let scene = PageScreen::read(&context, &call)?;
+    let question = ScreenQuestion {
         href: format!("{}/{path}", path_of(page, id)),
         back: path_of(page, id),
         title: format!("{title} “{}”?", destination.name),
         text: text.to_owned(),
         act,
         keep: "Keep it as it is",
-        form: Form::default().view(scene.form_token()),
-        frame: scene.frame,
     };
-    reply(&screen)
+    scene.question(&context, &call.caller.caller, Section::Alerts, question).await
 }

@@ -30,15 +30,15 @@ use crate::views::dashboard::{Section, Toast, time};
 const SHOWN: usize = 10;
 
 /// `GET /app/pages/{page}/destinations/new`
-pub(super) async fn show_new(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+pub(super) async fn show_new(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &call)?;
     call.caller.caller.require(Permission::ManageAlerts)?;
     draw_new(&context, &call.caller.caller, scene, &Form::default(), None).await
 }
 
 /// `POST /app/pages/{page}/destinations/new`
 pub(super) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    let scene = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
     let edit = body::read_new(FormBody::new(&submitted.form));
@@ -75,16 +75,16 @@ async fn draw_new(
         is_signed: false,
         test: None,
         log: Vec::new(),
-        frame: scene.frame,
+        frame: scene.frame(context, caller, Section::Alerts).await?,
     };
     reply_with(&screen, status)
 }
 
 /// `GET /app/pages/{page}/destinations/{destination}`
-pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let (page, id) = (call.page_id()?, call.id::<DestinationId>("destination")?);
     let destination = context.service.destinations.get(&call.caller.caller, page, id)?;
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    let scene = PageScreen::read(&context, &call)?;
     let form = filled(&destination);
     draw(&context, &call.caller.caller, scene, &destination, (&form, None)).await
 }
@@ -94,7 +94,7 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     let (page, id) = (call.page_id()?, call.id::<DestinationId>("destination")?);
     let submitted = SubmittedForm::read(&mut call).await?;
     let destination = context.service.destinations.get(&call.caller.caller, page, id)?;
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    let scene = PageScreen::read(&context, &call)?;
     let caller = &call.caller.caller;
     let current = current_values(&destination);
     match change(&context, caller, &scene, &destination, (&submitted, &current)).await? {
@@ -202,7 +202,7 @@ pub(super) async fn draw(
         is_signed: secrets.is_some(),
         test: test_result(context, caller, &scene)?,
         log: log.iter().map(|delivery| names.row(delivery, &scene)).collect(),
-        frame: scene.frame.clone(),
+        frame: scene.frame(context, caller, Section::Alerts).await?,
     };
     reply_with(&screen, status)
 }

@@ -10,13 +10,12 @@ use parallax_service::Caller;
 use parallax_service::deliveries::DeliveryFilter;
 use parallax_service::idempotency::IdempotentRequest;
 use serde_json::json;
-use url::form_urlencoded;
 
 use super::data::{Names, destination_row, last_attempts};
 use crate::http::HttpContext;
 use crate::http::api::alerts;
 use crate::http::dashboard::forms::{Form, FormRefusal, LOADED, Saved, SubmittedForm, changed, loaded, saved};
-use crate::http::dashboard::page_screen::{PageScreen, reply_with};
+use crate::http::dashboard::page_screen::{PageScreen, address_with, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::json_body::JsonObject;
@@ -32,24 +31,24 @@ const STATES: [(&str, &str); 4] =
     [("", "All"), ("waiting", "Waiting"), ("failed", "Failed"), ("delivered", "Delivered")];
 
 /// `GET /app/pages/{page}/alerts`
-pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
-    let settings = context.service.alert_settings.get(&call.caller.caller, scene.page.id)?;
+pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    let settings = context.service.alert_settings.get(&call.caller.caller, page_screen.page.id)?;
     let form = settings_form(&settings);
-    draw(&context, &call.caller.caller, scene, &form, None).await
+    draw(&context, &call.caller.caller, page_screen, &form, None).await
 }
 
 /// `POST /app/pages/{page}/alerts`: saves the settings.
 pub(super) async fn save_settings(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Alerts).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
-    let current = current_values(&context.service.alert_settings.get(caller, scene.page.id)?);
-    match save(&context, caller, &scene, &submitted, &current).await? {
+    let current = current_values(&context.service.alert_settings.get(caller, page_screen.page.id)?);
+    match save(&context, caller, &page_screen, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
             let form = submitted.form.redrawn(&refusal, &current);
-            draw(&context, caller, scene, &form, Some(refusal)).await
+            draw(&context, caller, page_screen, &form, Some(refusal)).await
         }
     }
 }
@@ -57,7 +56,7 @@ pub(super) async fn save_settings(context: Arc<HttpContext>, mut call: RoutedReq
 async fn save(
     context: &HttpContext,
     caller: &Caller,
-    scene: &PageScreen,
+    page_screen: &PageScreen,
     submitted: &SubmittedForm,
     current: &JsonObject,
 ) -> Saved {
@@ -65,10 +64,10 @@ async fn save(
         Ok(edit) => edit,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let path = Toast::address(&format!("{}/alerts", scene.base), "saved", 1);
+    let path = Toast::address(&format!("{}/alerts", page_screen.base), "saved", 1);
     let answer = |_: &AlertSettings| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    saved(context.service.alert_settings.edit(caller, scene.page.id, &edit, &once).await, |_| path.clone())
+    saved(context.service.alert_settings.edit(caller, page_screen.page.id, &edit, &once).await, |_| path.clone())
 }
 
 fn current_values(settings: &AlertSettings) -> JsonObject {
@@ -90,33 +89,38 @@ fn settings_form(settings: &AlertSettings) -> Form {
 async fn draw(
     context: &HttpContext,
     caller: &Caller,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let (settings, status) = form.drawn(scene.form_token(), refusal);
-    let (names, destinations) = Names::read(context, caller, &scene).await?;
-    let last = last_attempts(context, caller, &scene).await?;
-    let filter = read_filter(&scene.query)?;
-    let slice = context.service.deliveries.list(caller, scene.page.id, filter).await?;
+    let (settings, status) = form.drawn(page_screen.form_token(), refusal);
+    let (names, destinations) = Names::read(context, caller, &page_screen).await?;
+    let last = last_attempts(context, caller, &page_screen).await?;
+    let filter = read_filter(&page_screen.query)?;
+    let slice = context.service.deliveries.list(caller, page_screen.page.id, filter).await?;
     let filters = DeliveryFilters {
-        states: STATES.map(|(name, text)| (address(&scene, name, ""), text, name == scene.query.text("status"))).into(),
-        status: scene.query.text("status").to_owned(),
+        states: STATES
+            .map(|(name, text)| (address(&page_screen, name, ""), text, name == page_screen.query.text("status")))
+            .into(),
+        status: page_screen.query.text("status").to_owned(),
         destinations: destinations.iter().map(|it| (it.id.to_string(), it.name.clone())).collect(),
-        destination: scene.query.text("destination").to_owned(),
+        destination: page_screen.query.text("destination").to_owned(),
         monitors: names.monitors(),
-        monitor: scene.query.text("monitor").to_owned(),
-        test: scene.query.text("test").to_owned(),
+        monitor: page_screen.query.text("monitor").to_owned(),
+        test: page_screen.query.text("test").to_owned(),
     };
     let screen = AlertsScreen {
-        destinations: destinations.iter().map(|it| destination_row(it, last.get(&it.id), caller, &scene)).collect(),
-        buttons: Form::default().view(scene.form_token()),
-        log: slice.deliveries.iter().map(|delivery| names.row(delivery, &scene)).collect(),
+        destinations: destinations
+            .iter()
+            .map(|it| destination_row(it, last.get(&it.id), caller, &page_screen))
+            .collect(),
+        buttons: Form::default().view(page_screen.form_token()),
+        log: slice.deliveries.iter().map(|delivery| names.row(delivery, &page_screen)).collect(),
         filters,
-        older: slice.next.map(|id| address(&scene, scene.query.text("status"), &id.to_string())),
+        older: slice.next.map(|id| address(&page_screen, page_screen.query.text("status"), &id.to_string())),
         repeats: repeats(settings.value("repeatMinutes").parse().ok()),
         settings,
-        frame: scene.frame.clone(),
+        frame: page_screen.frame(context, caller, Section::Alerts).await?,
     };
     reply_with(&screen, status)
 }
@@ -147,15 +151,8 @@ fn read_filter(query: &Form) -> Result<DeliveryFilter, ApiError> {
 }
 
 /// Address of the log with that state, and the present other filters.
-fn address(scene: &PageScreen, status: &str, before: &str) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    let kept = ["destination", "monitor", "test"].map(|name| (name, scene.query.text(name)));
-    for (name, value) in kept.into_iter().chain([("status", status), ("before", before)]) {
-        if !value.is_empty() {
-            query.append_pair(name, value);
-        }
-    }
-    let query = query.finish();
-    let separator = if query.is_empty() { "" } else { "?" };
-    format!("{}/alerts{separator}{query}", scene.base)
+fn address(page_screen: &PageScreen, status: &str, before: &str) -> String {
+    let kept = ["destination", "monitor", "test"].map(|name| (name, page_screen.query.text(name)));
+    let pairs = kept.into_iter().chain([("status", status), ("before", before)]);
+    address_with(&format!("{}/alerts", page_screen.base), pairs)
 }

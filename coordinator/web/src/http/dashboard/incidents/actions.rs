@@ -19,8 +19,8 @@ use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::HandlerResult;
 use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::Toast;
 use crate::views::dashboard::incident_forms::DeleteScreen;
-use crate::views::dashboard::{Section, Toast};
 
 /// Longest maintenance that starts at once, in minutes: 7 days.
 const MAX_MINUTES: i64 = 7 * 24 * 60;
@@ -29,7 +29,7 @@ const EXTENSION: i64 = 30;
 
 /// `POST /app/pages/{page}/incidents/start`: maintenance that begins now.
 pub(super) async fn start(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Maintenance).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let minutes = submitted.form.text("minutes").parse().ok().filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
     let rule = || ValidationErrors::single("minutes", format!("must be a whole number from 1 to {MAX_MINUTES}"));
@@ -37,16 +37,16 @@ pub(super) async fn start(context: Arc<HttpContext>, mut call: RoutedRequest<Sig
     let mut form = submitted.form.clone();
     form.set("kind", IncidentKind::Maintenance.name());
     form.set("title", "Maintenance");
-    form.set("startsAt", scene.now.to_string());
-    form.set("endsAt", (scene.now + minutes * MINUTE).to_string());
+    form.set("startsAt", page_screen.now.to_string());
+    form.set("endsAt", (page_screen.now + minutes * MINUTE).to_string());
     let edit = crate::http::api::incidents::body::read_new(FormBody::new(&form));
     let count = form.all("monitorIds").count();
     let path = |detail: &IncidentDetail| {
-        Toast::address(&format!("{}/incidents/{}", scene.base, detail.incident.id), "maintenance-started", count)
+        Toast::address(&format!("{}/incidents/{}", page_screen.base, detail.incident.id), "maintenance-started", count)
     };
     let answer = |detail: &IncidentDetail| path(detail).into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
-    let opened = context.service.incidents.open(&call.caller.caller, scene.page.id, &edit, &once).await?;
+    let opened = context.service.incidents.open(&call.caller.caller, page_screen.page.id, &edit, &once).await?;
     Ok(see_other(&result_path(opened, path)))
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn end(context: Arc<HttpContext>, mut call: RoutedRequest<Signe
     let path = Toast::address(&incident.href, "saved", 1);
     let answer = |_: &IncidentDetail| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
-    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
+    let (page, id) = (incident.page_screen.page.id, incident.detail.incident.id);
     let ended = context.service.incidents.post_update(&call.caller.caller, page, id, &post, &once).await;
     finish(&context, &call.caller.caller, incident, saved(ended, |_| path.clone())).await
 }
@@ -72,7 +72,7 @@ pub(super) async fn extend(context: Arc<HttpContext>, mut call: RoutedRequest<Si
     let incident = IncidentContext::read(&context, &mut call).await?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let window = &incident.detail.incident;
-    let end = window.ends_at.unwrap_or(window.started_at).max(incident.scene.now) + EXTENSION * MINUTE;
+    let end = window.ends_at.unwrap_or(window.started_at).max(incident.page_screen.now) + EXTENSION * MINUTE;
     let edit = IncidentEdit { ends_at: PatchField::Value(end.to_string()), ..IncidentEdit::default() };
     let saved = edit_by_button(&context, &call.caller.caller, &incident, &edit, submitted).await;
     finish(&context, &call.caller.caller, incident, saved).await
@@ -97,7 +97,7 @@ async fn edit_by_button(
     let path = Toast::address(&incident.href, "saved", 1);
     let answer = |_: &IncidentDetail| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
-    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
+    let (page, id) = (incident.page_screen.page.id, incident.detail.incident.id);
     saved(context.service.incidents.edit(caller, page, id, edit, &once).await, |_| path.clone())
 }
 
@@ -113,7 +113,7 @@ async fn finish(context: &HttpContext, caller: &Caller, incident: IncidentContex
 pub(super) async fn ask_delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let incident = IncidentContext::read(&context, &mut call).await?;
     call.caller.caller.require(Permission::Edit)?;
-    draw_delete(incident, &Form::default(), None)
+    draw_delete(&context, &call.caller.caller, incident, &Form::default(), None).await
 }
 
 /// `POST /app/pages/{page}/incidents/{incident}/delete`: deletes it if its title was typed.
@@ -130,16 +130,22 @@ pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<Si
         if submitted.form.text("confirm").trim() != incident.detail.incident.title.trim() {
             let refusal =
                 FormRefusal::of(ValidationErrors::single("confirm", "must be the title, as it stands above").into())?;
-            return draw_delete(incident, &submitted.form, Some(refusal));
+            return draw_delete(&context, caller, incident, &submitted.form, Some(refusal)).await;
         }
     }
     let deleted = context.service.incidents.delete(caller, page, id, &once).await?;
     Ok(see_other(&result_path(deleted, |()| Toast::address(&list, "deleted", 1))))
 }
 
-fn draw_delete(incident: IncidentContext, form: &Form, refusal: Option<FormRefusal>) -> HandlerResult {
+async fn draw_delete(
+    context: &HttpContext,
+    caller: &Caller,
+    incident: IncidentContext,
+    form: &Form,
+    refusal: Option<FormRefusal>,
+) -> HandlerResult {
     let stored = &incident.detail.incident;
-    let (view, status) = form.drawn(incident.scene.form_token(), refusal);
+    let (view, status) = form.drawn(incident.page_screen.form_token(), refusal);
     let is_window = stored.kind == IncidentKind::Maintenance;
     let updates = stored.updates.len();
     let mut loss = format!(
@@ -156,8 +162,8 @@ fn draw_delete(incident: IncidentContext, form: &Form, refusal: Option<FormRefus
         title: stored.title.clone(),
         loss,
         form: view,
+        frame: incident.frame(context, caller).await?,
         back: incident.href,
-        frame: incident.scene.frame,
     };
     reply_with(&screen, status)
 }

@@ -27,6 +27,6 @@ pub(super) async fn change(
     let path = Toast::address(&incident.href, "saved", 1);
     let answer = |_: &IncidentDetail| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
+    let (page, id) = (incident.page_screen.page.id, incident.detail.incident.id);
     saved(context.service.incidents.edit(caller, page, id, &edit, &once).await, |_| path.clone())
 }

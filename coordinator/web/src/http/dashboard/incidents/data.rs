@@ -73,17 +73,17 @@ pub(super) fn is_maintenance(query: &str) -> bool {
 pub(super) async fn choices(
     context: &HttpContext,
     caller: &Caller,
-    scene: &PageScreen,
+    page_screen: &PageScreen,
 ) -> Result<IncidentChoices, ApiError> {
-    let monitors = context.service.monitors.list(caller, scene.page.id).await?;
+    let monitors = context.service.monitors.list(caller, page_screen.page.id).await?;
     let mut monitors: Vec<AffectedMonitorChoice> = monitors.iter().map(monitor_choice).collect();
     // Those in trouble first; otherwise in the order of the page.
     monitors.sort_by_key(|monitor| !monitor.is_troubled());
-    let counts = context.service.subscribers.counts(caller, scene.page.id).await?;
+    let counts = context.service.subscribers.counts(caller, page_screen.page.id).await?;
     Ok(IncidentChoices {
         monitors,
         receivers: Receivers { email: counts.email, webhook: counts.webhook },
-        address: without_scheme(&context.service.pages.url(&scene.page)).to_owned(),
+        address: without_scheme(&context.service.pages.url(&page_screen.page)).to_owned(),
     })
 }
 
@@ -106,8 +106,9 @@ fn monitor_choice(monitor: &MonitorWithState) -> AffectedMonitorChoice {
 pub(super) fn affected(incident: &IncidentContext, choices: &IncidentChoices) -> Vec<(String, AffectedMonitorChoice)> {
     let affected = &incident.detail.incident.affected;
     let is_affected = |choice: &&AffectedMonitorChoice| affected.iter().any(|it| it.monitor.to_string() == choice.id);
-    let with_address =
-        |choice: &AffectedMonitorChoice| (format!("{}/monitors/{}", incident.scene.base, choice.id), choice.clone());
+    let with_address = |choice: &AffectedMonitorChoice| {
+        (format!("{}/monitors/{}", incident.page_screen.base, choice.id), choice.clone())
+    };
     choices.monitors.iter().filter(is_affected).map(with_address).collect()
 }
 

@@ -53,14 +53,14 @@ async fn draw(
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let choices = data::choices(context, caller, &incident.scene).await?;
-    let (view, status) = form.drawn(incident.scene.form_token(), refusal);
+    let choices = data::choices(context, caller, &incident.page_screen).await?;
+    let (view, status) = form.drawn(incident.page_screen.form_token(), refusal);
     let screen = EditIncidentScreen {
         title: incident.detail.incident.title.clone(),
         form: view,
         choices,
+        frame: incident.frame(context, caller).await?,
         href: incident.href,
-        frame: incident.scene.frame,
     };
     reply_with(&screen, status)
 }
@@ -72,7 +72,7 @@ pub(super) async fn show_postmortem(context: Arc<HttpContext>, mut call: RoutedR
     let text = incident.detail.incident.postmortem.clone().unwrap_or_default();
     let mut form = Form::of([("postmortem", text)]);
     form.set(LOADED, loaded(&data::current_values(&incident.detail.incident)));
-    draw_postmortem(incident, &form, None)
+    draw_postmortem(&context, &call.caller.caller, incident, &form, None).await
 }
 
 /// `POST /app/pages/{page}/incidents/{incident}/postmortem`
@@ -82,27 +82,33 @@ pub(super) async fn save_postmortem(context: Arc<HttpContext>, mut call: RoutedR
     let mut form = submitted.form.clone();
     if !form.text("act").is_empty() {
         form.remove("act");
-        return draw_postmortem(incident, &form, None);
+        return draw_postmortem(&context, &call.caller.caller, incident, &form, None).await;
     }
     let current = data::current_values(&incident.detail.incident);
     match changes::change(&context, &call.caller.caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
             let form = form.redrawn(&refusal, &current);
-            draw_postmortem(incident, &form, Some(refusal))
+            draw_postmortem(&context, &call.caller.caller, incident, &form, Some(refusal)).await
         }
     }
 }
 
-fn draw_postmortem(incident: IncidentContext, form: &Form, refusal: Option<FormRefusal>) -> HandlerResult {
-    let (view, status) = form.drawn(incident.scene.form_token(), refusal);
+async fn draw_postmortem(
+    context: &HttpContext,
+    caller: &Caller,
+    incident: IncidentContext,
+    form: &Form,
+    refusal: Option<FormRefusal>,
+) -> HandlerResult {
+    let (view, status) = form.drawn(incident.page_screen.form_token(), refusal);
     let screen = PostmortemScreen {
         title: incident.detail.incident.title.clone(),
         is_published: incident.detail.incident.postmortem.is_some(),
         preview: parallax_markdown::render_article(form.text("postmortem"), &[]),
         form: view,
+        frame: incident.frame(context, caller).await?,
         href: incident.href,
-        frame: incident.scene.frame,
     };
     reply_with(&screen, status)
 }

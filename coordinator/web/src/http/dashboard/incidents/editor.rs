@@ -24,7 +24,8 @@ use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Toast;
 use crate::views::dashboard::incidents::{
-    IncidentChoices, IncidentPreview, IncidentScreen, IncidentState, UpdateLine, impact_class, monitors_text,
+    AffectedMonitorChoice, IncidentChoices, IncidentPreview, IncidentScreen, IncidentState, UpdateLine, impact_class,
+    monitors_text,
 };
 use crate::views::dashboard::time;
 
@@ -57,15 +58,16 @@ impl UpdateEditor {
         caller: &Caller,
         incident: IncidentContext,
     ) -> HandlerResult {
-        let choices = data::choices(context, caller, &incident.scene).await?;
-        let (scene, stored) = (&incident.scene, &incident.detail.incident);
-        let (form, status) = self.form.drawn(scene.form_token(), self.refusal);
+        let choices = data::choices(context, caller, &incident.page_screen).await?;
+        let (page_screen, stored) = (&incident.page_screen, &incident.detail.incident);
+        let (form, status) = self.form.drawn(page_screen.form_token(), self.refusal);
         let preview = preview(&incident, self.is_draft.then_some(&self.form), &choices);
-        let is_editable = stored.is_open() && scene.frame.may_edit();
+        let frame = incident.frame(context, caller).await?;
+        let is_editable = stored.is_open() && frame.may_edit();
         let view = IncidentScreen {
             title: stored.title.clone(),
-            state: IncidentState::of(stored, scene.now),
-            began: time(stored.started_at, scene.now),
+            state: IncidentState::of(stored, page_screen.now),
+            began: time(stored.started_at, page_screen.now),
             is_automatic: stored.automatic,
             public: incident.public_url(context),
             form: is_editable.then_some(form),
@@ -76,7 +78,7 @@ impl UpdateEditor {
             is_draft: self.is_draft,
             preview,
             choices,
-            frame: scene.frame.clone(),
+            frame,
             href: incident.href.clone(),
         };
         reply_with(&view, status)
@@ -86,7 +88,7 @@ impl UpdateEditor {
 /// The incident as readers see it; with what is typed, if the form is a draft.
 fn preview(incident: &IncidentContext, draft: Option<&Form>, choices: &IncidentChoices) -> IncidentPreview {
     let stored = &incident.detail.incident;
-    let now = incident.scene.now;
+    let now = incident.page_screen.now;
     let mut updates = UpdateLine::list(stored, now);
     let (mut title, mut impact, mut monitors) = (stored.title.clone(), stored.impact, monitors_text(&incident.view()));
     if let Some(form) = draft {
@@ -104,11 +106,18 @@ fn preview(incident: &IncidentContext, draft: Option<&Form>, choices: &IncidentC
     IncidentPreview { title, class: impact_class(impact), meta, updates }
 }
 
+/// Returns the monitors that a form has chosen; a value is an id, with an impact after it if one is named.
+pub(super) fn chosen<'a>(
+    form: &'a Form,
+    choices: &'a IncidentChoices,
+) -> impl Iterator<Item = &'a AffectedMonitorChoice> {
+    let is_chosen = move |id: &str| form.all("monitors").any(|value| value.split(' ').next() == Some(id));
+    choices.monitors.iter().filter(move |monitor| is_chosen(&monitor.id))
+}
+
 /// Names of the monitors that a form has chosen.
 pub(super) fn chosen_names(form: &Form, choices: &IncidentChoices) -> String {
-    let is_chosen = |id: &str| form.all("monitors").any(|value| value.split(' ').next() == Some(id));
-    let names: Vec<&str> =
-        choices.monitors.iter().filter(|monitor| is_chosen(&monitor.id)).map(|monitor| monitor.name.as_str()).collect();
+    let names: Vec<&str> = chosen(form, choices).map(|monitor| monitor.name.as_str()).collect();
     if names.is_empty() { "No monitors named".to_owned() } else { names.join(", ") }
 }
 
@@ -166,7 +175,7 @@ pub(super) async fn post(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     if !act.is_empty() {
         if let Some(name) = act.strip_prefix("template:") {
             let names: Vec<String> = incident.detail.monitors.iter().map(|(_, name, _)| name.clone()).collect();
-            apply_template(&mut form, name, &incident.scene.page, &names);
+            apply_template(&mut form, name, &incident.page_screen.page, &names);
         }
         let editor = UpdateEditor { form, refusal: None, is_draft: true };
         return editor.reply(&context, caller, incident).await;

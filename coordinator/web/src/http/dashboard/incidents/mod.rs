@@ -17,6 +17,7 @@ use futures_util::FutureExt;
 use parallax_core::id::IncidentId;
 use parallax_core::incident::IncidentKind;
 use parallax_core::page_view::IncidentView;
+use parallax_service::Caller;
 use parallax_service::incidents::IncidentDetail;
 
 pub(super) use self::data::zones;
@@ -27,7 +28,7 @@ use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::Section;
+use crate::views::dashboard::{Frame, Section};
 
 /// Routes of these screens.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -95,7 +96,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 /// An incident or window, with what its screens share.
 #[derive(Debug)]
 struct IncidentContext {
-    scene: PageScreen,
+    page_screen: PageScreen,
     detail: IncidentDetail,
     /// Address of its screen.
     href: String,
@@ -106,10 +107,14 @@ impl IncidentContext {
     async fn read(context: &HttpContext, call: &mut RoutedRequest<SignedIn>) -> Result<Self, ApiError> {
         let page = call.page_id()?;
         let detail = context.service.incidents.get(&call.caller.caller, page, incident_id(call)?).await?;
-        let section = section_of(detail.incident.kind);
-        let scene = PageScreen::read(context, call, section).await?;
-        let href = format!("{}/incidents/{}", scene.base, detail.incident.id);
-        Ok(Self { scene, detail, href })
+        let page_screen = PageScreen::read(context, call)?;
+        let href = format!("{}/incidents/{}", page_screen.base, detail.incident.id);
+        Ok(Self { page_screen, detail, href })
+    }
+
+    /// Builds the frame of a screen about the incident.
+    async fn frame(&self, context: &HttpContext, caller: &Caller) -> Result<Frame, ApiError> {
+        self.page_screen.frame(context, caller, section_of(self.detail.incident.kind)).await
     }
 
     fn view(&self) -> IncidentView {
@@ -118,7 +123,7 @@ impl IncidentContext {
 
     /// Address of the incident on the public page.
     fn public_url(&self, context: &HttpContext) -> String {
-        format!("{}/incidents/{}", context.service.pages.url(&self.scene.page), self.detail.incident.id)
+        format!("{}/incidents/{}", context.service.pages.url(&self.page_screen.page), self.detail.incident.id)
     }
 }
 

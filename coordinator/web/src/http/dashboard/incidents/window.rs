@@ -25,7 +25,7 @@ pub(super) fn blank_form() -> (Form, Option<FormRefusal>) {
 
 /// Zone of a window: its series', or the page's.
 pub(super) fn zone(incident: &IncidentContext) -> Tz {
-    incident.detail.series.as_ref().map_or(incident.scene.page.timezone, |series| series.recurrence.zone)
+    incident.detail.series.as_ref().map_or(incident.page_screen.page.timezone, |series| series.recurrence.zone)
 }
 
 /// Replies with the screen of a window.
@@ -35,37 +35,39 @@ pub(super) async fn reply(
     incident: IncidentContext,
     (form, refusal): (Form, Option<FormRefusal>),
 ) -> HandlerResult {
-    let choices = data::choices(context, caller, &incident.scene).await?;
-    let (scene, window) = (&incident.scene, &incident.detail.incident);
-    let (view, status) = form.drawn(scene.form_token(), refusal);
+    let choices = data::choices(context, caller, &incident.page_screen).await?;
+    let (page_screen, window) = (&incident.page_screen, &incident.detail.incident);
+    let (view, status) = form.drawn(page_screen.form_token(), refusal);
     let (zone, start) = (zone(&incident), window.planned_start());
     let end = window.ends_at.unwrap_or(start);
     let series = incident.detail.series.as_ref();
     let local_day = |at: parallax_core::time::Timestamp| at.to_utc().map(|at| at.with_timezone(&zone).date_naive());
     let repeats = series.map(|series| sentence(series.recurrence.frequency, local_day(series.recurrence.first)));
-    let later =
-        |series: &parallax_core::incident::series::Series| next_windows(&series.recurrence, series.length, scene.now);
-    let is_editable = window.is_open() && scene.frame.may_edit();
+    let later = |series: &parallax_core::incident::series::Series| {
+        next_windows(&series.recurrence, series.length, page_screen.now)
+    };
+    let frame = incident.frame(context, caller).await?;
+    let is_editable = window.is_open() && frame.may_edit();
     let screen = WindowScreen {
         title: window.title.clone(),
-        state: IncidentState::of(window, scene.now),
+        state: IncidentState::of(window, page_screen.now),
         time: WindowTime::of(start, end, zone),
         length: length(start, end),
         repeats: repeats.unwrap_or_default(),
         next: series.map(later).unwrap_or_default(),
         is_repeating: series.is_some_and(|series| series.stopped_at.is_none()),
         public: incident.public_url(context),
-        is_running: window.is_open() && window.started_at <= scene.now,
-        is_planned: window.is_open() && window.started_at > scene.now,
+        is_running: window.is_open() && window.started_at <= page_screen.now,
+        is_planned: window.is_open() && window.started_at > page_screen.now,
         monitors: data::affected(&incident, &choices),
         reminders: reminders(&window.remind),
-        updates: UpdateLine::list(window, scene.now),
+        updates: UpdateLine::list(window, page_screen.now),
         form: view,
         is_editable,
         choices,
         postmortem: window.postmortem.as_deref().map(|text| parallax_markdown::render_article(text, &[])),
         href: incident.href.clone(),
-        frame: scene.frame.clone(),
+        frame,
     };
     reply_with(&screen, status)
 }
@@ -89,7 +91,7 @@ pub(super) async fn post(
 
 async fn save(context: &HttpContext, caller: &Caller, incident: &IncidentContext, submitted: &SubmittedForm) -> Saved {
     let post = body::read_update(FormBody::new(&submitted.form));
-    let (page, id) = (incident.scene.page.id, incident.detail.incident.id);
+    let (page, id) = (incident.page_screen.page.id, incident.detail.incident.id);
     let count = data::notified(context, caller, page, &submitted.form).await;
     let path = Toast::address(&incident.href, "posted", count);
     let answer = |_: &IncidentDetail| path.clone().into_bytes();

@@ -31,8 +31,8 @@ const COMPARED: usize = 200;
 const NAMED_OVERLAPS: usize = 3;
 
 /// `GET /app/pages/{page}/incidents/new?kind=maintenance`: with `monitor`, once for each, it offers to start at once.
-pub(super) async fn show_new(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Maintenance).await?;
+pub(super) async fn show_new(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let scene = PageScreen::read(&context, &call)?;
     call.caller.caller.require(Permission::Edit)?;
     let zone = scene.page.timezone;
     // The next full hour but one: early enough to be announced.
@@ -48,7 +48,7 @@ pub(super) async fn show_new(context: Arc<HttpContext>, mut call: RoutedRequest<
 
 /// `POST /app/pages/{page}/incidents/new?kind=maintenance`
 pub(super) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::Maintenance).await?;
+    let scene = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
     let form = &with_reminders(&submitted.form);
@@ -90,7 +90,7 @@ pub(super) async fn show_edit(context: &HttpContext, caller: &Caller, incident: 
     stored.remind.iter().for_each(|remind| form.add("remind", remind.to_string()));
     form.set(LOADED, loaded(&current_values(stored, zone)));
     let changes = (stored.title.clone(), incident.href);
-    draw(context, caller, incident.scene, &form, (None, Some(changes))).await
+    draw(context, caller, incident.page_screen, &form, (None, Some(changes))).await
 }
 
 /// Saves the form of an existing window.
@@ -107,14 +107,14 @@ pub(super) async fn save_edit(
     if !form.text("act").is_empty() {
         let mut form = form;
         form.remove("act");
-        return draw(context, caller, incident.scene, &form, (None, changes)).await;
+        return draw(context, caller, incident.page_screen, &form, (None, changes)).await;
     }
     let submitted = SubmittedForm { form, idempotency_key: submitted.idempotency_key.clone() };
     match changes::change(context, caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
             let form = submitted.form.redrawn(&refusal, &current);
-            draw(context, caller, incident.scene, &form, (Some(refusal), changes)).await
+            draw(context, caller, incident.page_screen, &form, (Some(refusal), changes)).await
         }
     }
 }
@@ -177,7 +177,7 @@ async fn draw(
         form: view,
         choices,
         quick,
-        frame: scene.frame,
+        frame: scene.frame(context, caller, Section::Maintenance).await?,
     };
     reply_with(&screen, status)
 }

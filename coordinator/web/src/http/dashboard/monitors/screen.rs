@@ -9,7 +9,7 @@ use parallax_core::monitor::Monitor;
 
 use super::super::SignedIn;
 use super::super::forms::Form;
-use super::super::frame::frame_of;
+use super::super::frame::FramePerson;
 use crate::http::HttpContext;
 use crate::http::error::ApiError;
 use crate::http::routed_request::RoutedRequest;
@@ -49,14 +49,14 @@ impl MonitorCall {
     }
 }
 
-/// Builds the frame of a screen about a page.
+/// Builds the frame of a screen about a page that the person was found to reach.
 pub(super) async fn frame(
     context: &HttpContext,
     signed_in: &SignedIn,
     page: PageId,
     query: &str,
 ) -> Result<Frame, ApiError> {
-    frame_of(context, signed_in, query, (Some(page), Section::Monitors)).await
+    FramePerson::of(signed_in, query).frame(context, &signed_in.caller, (Some(page), Section::Monitors)).await
 }
 
 /// Heading of a monitor's screen, with fresh idempotency keys for its buttons.

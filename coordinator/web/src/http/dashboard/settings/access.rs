@@ -22,20 +22,20 @@ const FIELDS: [&str; 4] = ["password", "private", "allowedPeople", "allowedDomai
 const LISTS: [&str; 2] = ["allowedPeople", "allowedDomains"];
 
 /// `GET /app/pages/{page}/settings/access`
-pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
-    let form = stored(&context, &scene);
+pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    let form = stored(&context, &page_screen);
     let is_confirmed = context.service.people.require_confirmed(&call.caller.session).is_ok();
-    let head = head(&context, &call.caller.caller, &scene, SettingsSection::Access);
+    let head = head(&context, &call.caller.caller, &page_screen, SettingsSection::Access);
     if head.may_change && !is_confirmed {
         return Ok(ask_to_confirm(&head.href()));
     }
-    draw(&context, &call.caller, scene, &form, None)
+    draw(&context, &call.caller, page_screen, &form, None).await
 }
 
 /// `POST /app/pages/{page}/settings/access`
 pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
     caller.require(parallax_core::role::Permission::ManagePage)?;
@@ -44,27 +44,28 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
         let mut refusal = FormRefusal::of(error)?;
         // The notice with the link says it.
         refusal.problem = None;
-        return draw(&context, &call.caller, scene, &typed, Some(refusal));
+        return draw(&context, &call.caller, page_screen, &typed, Some(refusal)).await;
     }
     let form = normalize(submitted.form);
-    if typed.text("access") == "password" && scene.page.password_hash.is_none() && !form.has("password") {
+    if typed.text("access") == "password" && page_screen.page.password_hash.is_none() && !form.has("password") {
         let refusal = FormRefusal::of(ValidationErrors::single("password", "is required").into())?;
-        return draw(&context, &call.caller, scene, &typed, Some(refusal));
+        return draw(&context, &call.caller, page_screen, &typed, Some(refusal)).await;
     }
     let submitted = SubmittedForm { form, ..submitted };
-    match change(&context, caller, &scene, (&submitted, SettingsSection::Access), |form| body::read(form)).await? {
+    match change(&context, caller, &page_screen, (&submitted, SettingsSection::Access), |form| body::read(form)).await?
+    {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = typed.redrawn(&refusal, &current_values(&context, &scene.page));
-            draw(&context, &call.caller, scene, &form, Some(refusal))
+            let form = typed.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            draw(&context, &call.caller, page_screen, &form, Some(refusal)).await
         }
     }
 }
 
-fn stored(context: &HttpContext, scene: &PageScreen) -> Form {
-    let mut form = stored_form(&current_values(context, &scene.page), &FIELDS);
+fn stored(context: &HttpContext, page_screen: &PageScreen) -> Form {
+    let mut form = stored_form(&current_values(context, &page_screen.page), &FIELDS);
     form.remove("password");
-    form.set("access", VisitorAccess::of(&scene.page).name());
+    form.set("access", VisitorAccess::of(&page_screen.page).name());
     for name in LISTS {
         let lines = form.all(name).collect::<Vec<_>>().join("\n");
         form.set(name, lines);
@@ -91,22 +92,23 @@ fn normalize(mut form: Form) -> Form {
     form
 }
 
-fn draw(
+async fn draw(
     context: &HttpContext,
     signed_in: &SignedIn,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let (view, status) = form.drawn(scene.form_token(), refusal);
-    let feed = context.service.page_access.feed_base_url(&scene.page).map(|address| format!("{address}/feed.atom"));
+    let (view, status) = form.drawn(page_screen.form_token(), refusal);
+    let feed =
+        context.service.page_access.feed_base_url(&page_screen.page).map(|address| format!("{address}/feed.atom"));
     let screen = VisitorAccessForm {
-        head: head(context, &signed_in.caller, &scene, SettingsSection::Access),
+        head: head(context, &signed_in.caller, &page_screen, SettingsSection::Access),
         form: view,
-        has_password: scene.page.password_hash.is_some(),
+        has_password: page_screen.page.password_hash.is_some(),
         feed,
         asks_to_confirm: context.service.people.require_confirmed(&signed_in.session).is_err(),
-        frame: scene.frame,
+        frame: page_screen.frame(context, &signed_in.caller, Section::StatusPage).await?,
     };
     reply_with(&screen, status)
 }

@@ -30,44 +30,46 @@ const MISSING: (&str, &str) = ("slow", "Not found");
 const UNKNOWN: (&str, &str) = ("none", "Not checked yet");
 
 /// `GET /app/pages/{page}/settings/address`
-pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
-    let form = stored(&context, &scene.page);
-    draw(&context, &call.caller, scene, &form, (None, None))
+pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    let form = stored(&context, &page_screen.page);
+    draw(&context, &call.caller, page_screen, &form, (None, None)).await
 }
 
 /// `POST /app/pages/{page}/settings/address`
 pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let mut submitted = SubmittedForm::read(&mut call).await?;
     submitted.form.keep(&FIELDS);
     let caller = &call.caller.caller;
     caller.require(Permission::ManagePage)?;
-    match change(&context, caller, &scene, (&submitted, SettingsSection::Address), |form| body::read_address(form))
-        .await?
+    match change(&context, caller, &page_screen, (&submitted, SettingsSection::Address), |form| {
+        body::read_address(form)
+    })
+    .await?
     {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = submitted.form.redrawn(&refusal, &current_values(&context, &scene.page));
-            draw(&context, &call.caller, scene, &form, (Some(refusal), None))
+            let form = submitted.form.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            draw(&context, &call.caller, page_screen, &form, (Some(refusal), None)).await
         }
     }
 }
 
 /// `POST /app/pages/{page}/settings/address/check`
-pub(super) async fn check(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+pub(super) async fn check(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
     let caller = &call.caller.caller;
     caller.require(Permission::ManagePage)?;
-    match context.service.domains.check(caller, scene.page.id).await {
+    match context.service.domains.check(caller, page_screen.page.id).await {
         Ok(page) => {
             let toast = if page.domain_claim.is_none() { "domain-found" } else { "domain-missing" };
-            Ok(see_other(&Toast::address(&format!("{}/settings/address", scene.base), toast, 1)))
+            Ok(see_other(&Toast::address(&format!("{}/settings/address", page_screen.base), toast, 1)))
         }
         Err(error @ (ServiceError::Invalid(_) | ServiceError::DomainCheckTooSoon { .. })) => {
             let problem = FieldFault::sentence(&error.to_string());
-            let form = stored(&context, &scene.page);
-            draw(&context, &call.caller, scene, &form, (Some(FormRefusal::of(error)?), Some(problem)))
+            let form = stored(&context, &page_screen.page);
+            draw(&context, &call.caller, page_screen, &form, (Some(FormRefusal::of(error)?), Some(problem))).await
         }
         Err(error) => Err(error.into()),
     }
@@ -77,25 +79,25 @@ fn stored(context: &HttpContext, page: &Page) -> Form {
     stored_form(&current_values(context, page), &FIELDS)
 }
 
-fn draw(
+async fn draw(
     context: &HttpContext,
     signed_in: &SignedIn,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     (refusal, problem): (Option<FormRefusal>, Option<String>),
 ) -> HandlerResult {
-    let (mut view, status) = form.drawn(scene.form_token(), refusal);
+    let (mut view, status) = form.drawn(page_screen.form_token(), refusal);
     if problem.is_some() {
         view.problem = None;
         view.faults.clear();
     }
     let screen = AddressForm {
-        head: head(context, &signed_in.caller, &scene, SettingsSection::Address),
+        head: head(context, &signed_in.caller, &page_screen, SettingsSection::Address),
         form: view,
         around: around_slug(context),
-        domains: domains(context, &scene.page, scene.now),
+        domains: domains(context, &page_screen.page, page_screen.now),
         problem,
-        frame: scene.frame,
+        frame: page_screen.frame(context, &signed_in.caller, Section::StatusPage).await?,
     };
     reply_with(&screen, status)
 }

@@ -18,13 +18,13 @@ use crate::views::dashboard::settings::{DeleteForm, SettingsSection};
 use crate::views::dashboard::{Section, Toast};
 
 /// `GET /app/pages/{page}/settings/delete`
-pub(super) async fn ask(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+pub(super) async fn ask(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
     call.caller.caller.require(Permission::ManagePage)?;
     if context.service.people.require_confirmed(&call.caller.session).is_err() {
-        return Ok(ask_to_confirm(&format!("{}/settings/delete", scene.base)));
+        return Ok(ask_to_confirm(&format!("{}/settings/delete", page_screen.base)));
     }
-    draw(&context, &call.caller, scene, &Form::default(), None).await
+    draw(&context, &call.caller, page_screen, &Form::default(), None).await
 }
 
 /// `POST /app/pages/{page}/settings/delete`
@@ -36,13 +36,13 @@ pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<Si
     // If it is gone already, the deletion is a repetition or a 404.
     if context.service.pages.get(&caller, id).is_ok() {
         caller.require(Permission::ManagePage)?;
-        let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+        let page_screen = PageScreen::read(&context, &call)?;
         if context.service.people.require_confirmed(&call.caller.session).is_err() {
-            return Ok(ask_to_confirm(&format!("{}/settings/delete", scene.base)));
+            return Ok(ask_to_confirm(&format!("{}/settings/delete", page_screen.base)));
         }
-        if scene.page.name.trim() != submitted.form.text("name").trim() {
+        if page_screen.page.name.trim() != submitted.form.text("name").trim() {
             let refusal = FormRefusal::of(ValidationErrors::single("name", "must be the name of the page").into())?;
-            return draw(&context, &call.caller, scene, &submitted.form, Some(refusal)).await;
+            return draw(&context, &call.caller, page_screen, &submitted.form, Some(refusal)).await;
         }
     }
     let answer = |done: &()| path(done).into_bytes();
@@ -54,12 +54,20 @@ pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<Si
 async fn draw(
     context: &HttpContext,
     signed_in: &SignedIn,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let (view, status) = form.drawn(scene.form_token(), refusal);
-    let monitors = context.service.public_pages.overview(&signed_in.caller, scene.page.id).await?.monitors.len();
-    let head = head(context, &signed_in.caller, &scene, SettingsSection::Delete);
-    reply_with(&DeleteForm { head, form: view, monitors, frame: scene.frame }, status)
+    let (view, status) = form.drawn(page_screen.form_token(), refusal);
+    let monitors = context.service.public_pages.overview(&signed_in.caller, page_screen.page.id).await?.monitors.len();
+    let head = head(context, &signed_in.caller, &page_screen, SettingsSection::Delete);
+    reply_with(
+        &DeleteForm {
+            head,
+            form: view,
+            monitors,
+            frame: page_screen.frame(context, &signed_in.caller, Section::StatusPage).await?,
+        },
+        status,
+    )
 }

@@ -24,26 +24,26 @@ const FIELDS: [&str; 8] =
 const PICTURES: [(&str, &str); 2] = [("logo", "removeLogo"), ("favicon", "removeFavicon")];
 
 /// `GET /app/pages/{page}/settings/look`
-pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
-    let current = current_values(&context, &scene.page);
+pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    let current = current_values(&context, &page_screen.page);
     let mut form = stored_form(&current, &FIELDS);
     form.set(LOADED, loaded(&look_of(&current)));
-    draw(&context, &call.caller.caller, scene, &form, None)
+    draw(&context, &call.caller.caller, page_screen, &form, None).await
 }
 
 /// `POST /app/pages/{page}/settings/look`
 pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
     let typed = submitted.form.clone();
     let submitted = SubmittedForm { form: normalize(submitted.form), ..submitted };
-    match change(&context, caller, &scene, (&submitted, SettingsSection::Look), |form| body::read(form)).await? {
+    match change(&context, caller, &page_screen, (&submitted, SettingsSection::Look), |form| body::read(form)).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = typed.redrawn(&refusal, &current_values(&context, &scene.page));
-            draw(&context, caller, scene, &form, Some(refusal))
+            let form = typed.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            draw(&context, caller, page_screen, &form, Some(refusal)).await
         }
     }
 }
@@ -63,21 +63,21 @@ fn look_of(current: &JsonObject) -> JsonObject {
     current.iter().filter(|(name, _)| is_look(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn draw(
+async fn draw(
     context: &HttpContext,
     caller: &Caller,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let (view, status) = form.drawn(scene.form_token(), refusal);
-    let picture = |usage| context.service.pages.picture_url(&scene.page, usage);
+    let (view, status) = form.drawn(page_screen.form_token(), refusal);
+    let picture = |usage| context.service.pages.picture_url(&page_screen.page, usage);
     let screen = LookForm {
-        head: head(context, caller, &scene, SettingsSection::Look),
+        head: head(context, caller, &page_screen, SettingsSection::Look),
         form: view,
         logo: picture(PictureUse::Logo),
         icon: picture(PictureUse::Favicon),
-        frame: scene.frame,
+        frame: page_screen.frame(context, caller, Section::StatusPage).await?,
     };
     reply_with(&screen, status)
 }

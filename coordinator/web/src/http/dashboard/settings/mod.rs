@@ -113,8 +113,8 @@ async fn first(call: RoutedRequest<SignedIn>) -> HandlerResult {
 }
 
 /// Heading of a section.
-fn head(context: &HttpContext, caller: &Caller, scene: &PageScreen, section: SettingsSection) -> SettingsHead {
-    let url = context.service.pages.url(&scene.page);
+fn head(context: &HttpContext, caller: &Caller, page_screen: &PageScreen, section: SettingsSection) -> SettingsHead {
+    let url = context.service.pages.url(&page_screen.page);
     let manages = caller.allows(Permission::ManagePage);
     let may_change = match section {
         SettingsSection::Address | SettingsSection::Access | SettingsSection::Delete => manages,
@@ -124,13 +124,13 @@ fn head(context: &HttpContext, caller: &Caller, scene: &PageScreen, section: Set
     };
     SettingsHead {
         section,
-        base: scene.base.clone(),
-        name: scene.page.name.clone(),
+        base: page_screen.base.clone(),
+        name: page_screen.page.name.clone(),
         address: without_scheme(&url).to_owned(),
         url,
-        access: VisitorAccess::of(&scene.page),
+        access: VisitorAccess::of(&page_screen.page),
         may_change,
-        tabs: SettingsHead::tabs(&scene.base, section, manages),
+        tabs: SettingsHead::tabs(&page_screen.base, section, manages),
     }
 }
 
@@ -169,19 +169,19 @@ fn stored_form(current: &JsonObject, names: &[&str]) -> Form {
 async fn change(
     context: &HttpContext,
     caller: &Caller,
-    scene: &PageScreen,
+    page_screen: &PageScreen,
     (submitted, section): (&SubmittedForm, SettingsSection),
     read: fn(&mut FormBody<'_>) -> PageEdit,
 ) -> Saved {
-    let current = current_values(context, &scene.page);
+    let current = current_values(context, &page_screen.page);
     let edit = match changed(&submitted.form, &current, read) {
         Ok(edit) => edit,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let path = Toast::address(&format!("{}/settings/{}", scene.base, section.path()), "saved", 1);
+    let path = Toast::address(&format!("{}/settings/{}", page_screen.base, section.path()), "saved", 1);
     let answer = |_: &Page| path.clone().into_bytes();
     let once = IdempotentRequest::new(submitted.idempotency_key.clone(), &answer);
-    saved(context.service.pages.edit(caller, scene.page.id, &edit, &once).await, |_| path.clone())
+    saved(context.service.pages.edit(caller, page_screen.page.id, &edit, &once).await, |_| path.clone())
 }
 
 /// Beginning and end of the addresses of pages, around the slug.

@@ -54,11 +54,9 @@ async fn reply(context: &HttpContext, caller: &Caller, unsaved: PagePreview) -> 
     let (root, address) = (format!("/p/{}", page.slug), context.service.pages.url(&page));
     let accent = page.branding.accent;
     let view = context.service.public_pages.unsaved_view(caller, page).await?;
-    let render_page = move || render(&StatusPage::new(&view, &root, &address).with_inlined_branding(logo, accent));
+    let render_page = move || render(&StatusPage::new(&view, &root, &address).into_preview(logo, accent));
     let html = run_blocking(render_page).await?;
-    // The sandbox opens no windows, so that a click on a link does nothing.
-    let html = String::from_utf8_lossy(&html).replacen("<head>", "<head><base target=\"_blank\">", 1);
-    Ok(preview(html))
+    Ok(preview(String::from_utf8_lossy(&html).into_owned()))
 }
 
 fn message(text: &str) -> HttpResponse {

@@ -24,22 +24,22 @@ const UPTIME: [&str; 3] = ["uptimeTarget", "uptimeRegions", "latencyLocations"];
 const LANGUAGE: [&str; 2] = ["language", "timezone"];
 
 /// `GET /app/pages/{page}/settings/uptime`
-pub(super) async fn show_uptime(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
-    let mut form = stored_form(&current_values(&context, &scene.page), &UPTIME);
-    if scene.page.uptime_regions.is_none() {
+pub(super) async fn show_uptime(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    let mut form = stored_form(&current_values(&context, &page_screen.page), &UPTIME);
+    if page_screen.page.uptime_regions.is_none() {
         form.remove("uptimeRegions");
         Region::ALL.iter().for_each(|region| form.add("uptimeRegions", region.name()));
     }
-    if scene.page.latency_regions.is_none() {
+    if page_screen.page.latency_regions.is_none() {
         form.set("latencyLocations", Region::Europe.name());
     }
-    draw_uptime(&context, &call.caller.caller, scene, &form, None)
+    draw_uptime(&context, &call.caller.caller, page_screen, &form, None).await
 }
 
 /// `POST /app/pages/{page}/settings/uptime`
 pub(super) async fn save_uptime(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let mut submitted = SubmittedForm::read(&mut call).await?;
     submitted.form.keep(&UPTIME);
     let typed = submitted.form.clone();
@@ -48,73 +48,86 @@ pub(super) async fn save_uptime(context: Arc<HttpContext>, mut call: RoutedReque
     if form.all("uptimeRegions").count() == Region::ALL.len() {
         form.set("uptimeRegions", "");
     }
-    if scene.page.latency_regions.is_none() && form.all("latencyLocations").eq([Region::Europe.name()]) {
+    if page_screen.page.latency_regions.is_none() && form.all("latencyLocations").eq([Region::Europe.name()]) {
         form.set("latencyLocations", "");
     }
     let caller = &call.caller.caller;
-    match change(&context, caller, &scene, (&submitted, SettingsSection::Uptime), |form| body::read(form)).await? {
+    match change(&context, caller, &page_screen, (&submitted, SettingsSection::Uptime), |form| body::read(form)).await?
+    {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = typed.redrawn(&refusal, &current_values(&context, &scene.page));
-            draw_uptime(&context, caller, scene, &form, Some(refusal))
+            let form = typed.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            draw_uptime(&context, caller, page_screen, &form, Some(refusal)).await
         }
     }
 }
 
-fn draw_uptime(
+async fn draw_uptime(
     context: &HttpContext,
     caller: &Caller,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let (view, status) = form.drawn(scene.form_token(), refusal);
-    let head = head(context, caller, &scene, SettingsSection::Uptime);
-    reply_with(&UptimeForm { head, form: view, frame: scene.frame }, status)
+    let (view, status) = form.drawn(page_screen.form_token(), refusal);
+    let head = head(context, caller, &page_screen, SettingsSection::Uptime);
+    reply_with(
+        &UptimeForm { head, form: view, frame: page_screen.frame(context, caller, Section::StatusPage).await? },
+        status,
+    )
 }
 
 /// `GET /app/pages/{page}/settings/language`
-pub(super) async fn show_language(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
-    let form = stored_form(&current_values(&context, &scene.page), &LANGUAGE);
-    draw_language(&context, &call.caller.caller, scene, &form, None)
+pub(super) async fn show_language(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    let form = stored_form(&current_values(&context, &page_screen.page), &LANGUAGE);
+    draw_language(&context, &call.caller.caller, page_screen, &form, None).await
 }
 
 /// `POST /app/pages/{page}/settings/language`
 pub(super) async fn save_language(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
+    let page_screen = PageScreen::read(&context, &call)?;
     let mut submitted = SubmittedForm::read(&mut call).await?;
     submitted.form.keep(&LANGUAGE);
     let caller = &call.caller.caller;
-    match change(&context, caller, &scene, (&submitted, SettingsSection::Language), |form| body::read(form)).await? {
+    match change(&context, caller, &page_screen, (&submitted, SettingsSection::Language), |form| body::read(form))
+        .await?
+    {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = submitted.form.redrawn(&refusal, &current_values(&context, &scene.page));
-            draw_language(&context, caller, scene, &form, Some(refusal))
+            let form = submitted.form.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            draw_language(&context, caller, page_screen, &form, Some(refusal)).await
         }
     }
 }
 
-fn draw_language(
+async fn draw_language(
     context: &HttpContext,
     caller: &Caller,
-    scene: PageScreen,
+    page_screen: PageScreen,
     form: &Form,
     refusal: Option<FormRefusal>,
 ) -> HandlerResult {
-    let (view, status) = form.drawn(scene.form_token(), refusal);
-    let head = head(context, caller, &scene, SettingsSection::Language);
-    let zones = zones(scene.page.timezone, form.text("timezone"), scene.now);
+    let (view, status) = form.drawn(page_screen.form_token(), refusal);
+    let head = head(context, caller, &page_screen, SettingsSection::Language);
+    let zones = zones(page_screen.page.timezone, form.text("timezone"), page_screen.now);
     reply_with(
-        &LanguageForm { head, form: view, languages: LanguageForm::languages(), zones, frame: scene.frame },
+        &LanguageForm {
+            head,
+            form: view,
+            languages: LanguageForm::languages(),
+            zones,
+            frame: page_screen.frame(context, caller, Section::StatusPage).await?,
+        },
         status,
     )
 }
 
 /// `GET /app/pages/{page}/settings/badges`
-pub(super) async fn show_badges(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let scene = PageScreen::read(&context, &mut call, Section::StatusPage).await?;
-    let head = head(&context, &call.caller.caller, &scene, SettingsSection::Badges);
-    let snippets = Snippets::of(&scene.page, &head.url);
-    reply(&BadgesScreen { head, snippets, frame: scene.frame })
+pub(super) async fn show_badges(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page_screen = PageScreen::read(&context, &call)?;
+    let head = head(&context, &call.caller.caller, &page_screen, SettingsSection::Badges);
+    let snippets = Snippets::of(&page_screen.page, &head.url);
+    let frame = page_screen.frame(&context, &call.caller.caller, Section::StatusPage).await?;
+    reply(&BadgesScreen { head, snippets, frame })
 }
