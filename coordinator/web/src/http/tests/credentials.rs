@@ -271,11 +271,13 @@ async fn every_route_answers_each_credential_as_it_must() {
 #[tokio::test]
 async fn every_screen_asks_a_stranger_to_sign_in() {
     let client = TestClient::new().await;
+    let mut public = Vec::new();
     for (pattern, methods) in dashboard::rows() {
         let parts = pattern.split('/').map(|part| if part.starts_with('{') { "none" } else { part });
         let path = parts.collect::<Vec<_>>().join("/");
         for (method, route) in methods {
             if !matches!(route, HttpRoute::SignedIn(_)) {
+                public.push(format!("{method} {pattern}"));
                 continue;
             }
             for key in [None, Some(client.write_key.as_str())] {
@@ -288,6 +290,17 @@ async fn every_screen_asks_a_stranger_to_sign_in() {
             }
         }
     }
+    public.sort_unstable();
+    let without_session = [
+        "GET /setup/{token}",
+        "GET /sign-in",
+        "GET /sign-in/link/{token}",
+        "POST /setup/{token}",
+        "POST /sign-in",
+        "POST /sign-in/link",
+        "POST /sign-in/link/{token}",
+    ];
+    assert_eq!(public, without_session, "a new screen needs a session, or a line here");
 }
 
 /// Returns true if a path matches the pattern.

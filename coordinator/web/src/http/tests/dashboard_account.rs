@@ -4,18 +4,10 @@ use parallax_core::role::Role;
 use parallax_core::time::MINUTE;
 use parallax_service::people::NewPerson;
 
-use super::{SignedInBrowser, TestClient, TestResponse};
+use super::signed_in_browser::{between, hidden, location};
+use super::{SignedInBrowser, TestClient};
 
 const PASSWORD: &str = "correct horse";
-
-fn location(response: &TestResponse) -> &str {
-    response.headers["location"].to_str().unwrap()
-}
-
-/// Returns the first text between two marks.
-fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
-    text.split_once(before).and_then(|(_, rest)| rest.split_once(after)).unwrap().0
-}
 
 /// Signs in a new member with a password.
 async fn with_password(client: &TestClient, role: Role) -> SignedInBrowser {
@@ -32,7 +24,7 @@ async fn a_key_is_created_shown_once_and_revoked() {
     let owner = client.sign_in(Role::Owner).await;
     let form = client.open(&owner, "/app/account/keys/new").await;
     assert!(form.status == 200 && form.text.contains("All pages") && form.text.contains("Shop"), "{}", form.text);
-    let once = between(&form.text, "name=\"idempotency_key\" value=\"", "\"").to_owned();
+    let once = hidden(&form, "idempotency_key");
     let submit = async |name: &str, page: &str| {
         let fields = [("idempotency_key", once.as_str()), ("name", name), ("access", "write"), ("page", page)];
         client.submit(&owner, "/app/account/keys/new", &fields).await

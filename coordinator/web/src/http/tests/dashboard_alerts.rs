@@ -3,7 +3,7 @@
 use parallax_core::role::Role;
 use serde_json::{Value, json};
 
-use super::dashboard_incidents::{hidden, location};
+use super::signed_in_browser::{hidden, location};
 use super::{SignedInBrowser, TestClient};
 
 /// Text with everything that markup must not let through.

@@ -6,14 +6,10 @@ use parallax_core::plan::Plan;
 use parallax_core::role::Role;
 use serde_json::json;
 
-use super::dashboard_monitors::location;
+use super::signed_in_browser::{hidden, location};
 use super::*;
 
 /// Value of a field of a drawn form.
-fn field<'a>(screen: &'a str, name: &str) -> &'a str {
-    let (_, rest) = screen.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_default();
-    rest.split('"').next().unwrap_or_default()
-}
 
 #[tokio::test]
 async fn a_monitor_is_made_once_however_often_the_form_is_sent() {
@@ -22,7 +18,7 @@ async fn a_monitor_is_made_once_however_often_the_form_is_sent() {
     let form = client.open(&browser, &client.app_path("/new")).await;
     assert_eq!(form.status, 200, "{}", form.text);
     assert!(form.text.contains("0 of 100 monitors. First check within 5 s."), "{}", form.text);
-    let once = field(&form.text, "idempotency_key").to_owned();
+    let once = hidden(&form, "idempotency_key");
     let fields = [
         ("idempotency_key", once.as_str()),
         ("type", "http"),
@@ -100,7 +96,7 @@ async fn a_test_shows_each_region_and_saves_nothing() {
     }
     let used = [fields.as_slice(), &[("useThreshold", "100")]].concat();
     let used = client.submit(&browser, &client.app_path("/new/type"), &used).await;
-    assert_eq!(field(&used.text, "type"), "http");
+    assert_eq!(hidden(&used, "type"), "http");
     assert!(used.text.contains("value=\"100\""), "{}", used.text);
     let bad = client.submit(&browser, &client.app_path("/new/test"), &[("type", "tcp"), ("host", "-")]).await;
     assert!(bad.status == 400 && bad.text.contains("Is required."), "{}", bad.text);
@@ -115,7 +111,7 @@ async fn a_change_that_crosses_another_shows_both_values() {
     let path = client.app_path(&format!("/{id}/edit"));
     let form = client.open(&browser, &path).await;
     assert_eq!(form.status, 200);
-    let loaded = field(&form.text, "loaded").to_owned();
+    let loaded = hidden(&form, "loaded");
     assert!(!loaded.is_empty(), "{}", form.text);
     let other = json!({ "slowThresholdMs": 400 });
     let changed = client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/monitors/{id}")), other).await;
@@ -138,7 +134,7 @@ async fn a_change_that_crosses_another_shows_both_values() {
     assert!(crossed.text.contains("Someone else set this to 400 meanwhile."), "{}", crossed.text);
     assert!(crossed.text.contains("value=\"300\""), "{}", crossed.text);
     assert_eq!(client.stored(&id).await["slowThresholdMs"], 400, "nothing was saved");
-    let kept = send(fields(field(&crossed.text, "loaded"), "Payments API", "300")).await;
+    let kept = send(fields(&hidden(&crossed, "loaded"), "Payments API", "300")).await;
     assert_eq!(kept.status, 303, "{}", kept.text);
     assert_eq!(client.stored(&id).await["slowThresholdMs"], 300);
 }
@@ -152,7 +148,7 @@ async fn an_edit_leaves_secrets_alone_unless_it_replaces_them() {
     let path = client.app_path(&format!("/{id}/edit"));
     let form = client.open(&browser, &path).await;
     assert!(form.text.contains("1 header stored, never shown") && !form.text.contains("hidden-value"), "{}", form.text);
-    let loaded = field(&form.text, "loaded").to_owned();
+    let loaded = hidden(&form, "loaded");
     let headers = async || {
         let id: MonitorId = id.parse().unwrap();
         let caller = client.world.caller(KeyAccess::Read).await;

@@ -9,11 +9,12 @@ use parallax_core::time::SECOND;
 use parallax_core::vantage::{Region, RegionSet, VantageNo};
 use serde_json::json;
 
+use super::signed_in_browser::location;
 use super::*;
 
 impl TestClient {
     pub(super) fn app_path(&self, rest: &str) -> String {
-        format!("/app/pages/{}/monitors{rest}", self.world.shop.id)
+        self.screen(&format!("/monitors{rest}"))
     }
 
     /// Creates a monitor and returns its id.
@@ -30,10 +31,6 @@ impl TestClient {
     fn set_view(&self, id: &str, view: MachineView) {
         self.world.views.lock().unwrap().insert(id.parse::<MonitorId>().unwrap(), view);
     }
-}
-
-pub(super) fn location(response: &TestResponse) -> &str {
-    response.headers.get("location").map_or("", |value| value.to_str().unwrap())
 }
 
 fn down_view() -> MachineView {
@@ -146,6 +143,7 @@ async fn a_check_on_request_answers_with_the_screen() {
     }
     let again = client.submit(&browser, &path, &[]).await;
     assert_eq!(again.status, 429);
+    assert!(again.headers.contains_key("retry-after"), "{:?}", again.headers);
     assert!(again.text.contains("This monitor was just checked"), "{}", again.text);
 }
 

@@ -2,6 +2,7 @@
 
 use parallax_core::role::Role;
 
+use super::signed_in_browser::location;
 use super::{SignedInBrowser, TestClient, TestResponse};
 
 /// Monitors of the shop.
@@ -18,16 +19,8 @@ async fn client() -> (TestClient, Vec<String>) {
     (client, ids)
 }
 
-fn path(client: &TestClient, rest: &str) -> String {
-    format!("/app/pages/{}{rest}", client.world.shop.id)
-}
-
-fn location(response: &TestResponse) -> &str {
-    response.headers["location"].to_str().unwrap()
-}
-
 async fn bulk(client: &TestClient, browser: &SignedInBrowser, fields: &[(&str, &str)]) -> TestResponse {
-    client.submit(browser, &path(client, "/monitors/bulk"), fields).await
+    client.submit(browser, &client.screen("/monitors/bulk"), fields).await
 }
 
 #[tokio::test]
@@ -35,7 +28,7 @@ async fn every_role_sees_the_overview_and_the_list() {
     let (client, ids) = client().await;
     for role in Role::ALL {
         let browser = client.sign_in(role).await;
-        for address in ["/app".to_owned(), path(&client, ""), path(&client, "/monitors")] {
+        for address in ["/app".to_owned(), client.screen(""), client.screen("/monitors")] {
             let shown = client.open(&browser, &address).await;
             assert_eq!(shown.status, 200, "{address}: {}", shown.text);
             assert!(ids.iter().all(|id| shown.text.contains(id)), "{address} has every monitor: {}", shown.text);
@@ -50,9 +43,9 @@ async fn every_role_sees_the_overview_and_the_list() {
 async fn filters_are_part_of_the_address() {
     let (client, _) = client().await;
     let browser = client.sign_in(Role::Viewer).await;
-    let shown = client.open(&browser, &path(&client, "/monitors?q=pay&state=no-data&sort=name")).await;
+    let shown = client.open(&browser, &client.screen("/monitors?q=pay&state=no-data&sort=name")).await;
     assert!(shown.text.contains(">Payments API</a>") && !shown.text.contains(">Website</a>"), "{}", shown.text);
-    let evil = client.open(&browser, &path(&client, "/monitors?q=%22%3E%3Cscript%3Ealert(1)&group=%3Cb%3E")).await;
+    let evil = client.open(&browser, &client.screen("/monitors?q=%22%3E%3Cscript%3Ealert(1)&group=%3Cb%3E")).await;
     assert!(evil.status == 200 && !evil.text.contains("<script>alert"), "{}", evil.text);
 }
 
@@ -62,17 +55,17 @@ async fn many_monitors_are_paused_moved_and_deleted() {
     let browser = client.sign_in(Role::Editor).await;
     let chosen = [("id", ids[0].as_str()), ("id", ids[1].as_str())];
     let paused = bulk(&client, &browser, &[&chosen[..], &[("do", "pause")]].concat()).await;
-    assert_eq!((paused.status, location(&paused)), (303, &*path(&client, "/monitors?done=monitors-paused&count=2")));
+    assert_eq!((paused.status, location(&paused)), (303, &*client.screen("/monitors?done=monitors-paused&count=2")));
     let list = client.open(&browser, location(&paused)).await;
     assert!(list.text.contains("2 monitors paused") && list.text.contains("Paused <b>2</b>"), "{}", list.text);
     let planned = bulk(&client, &browser, &[&chosen[..], &[("do", "maintenance")]].concat()).await;
     let form = format!("/incidents/new?kind=maintenance&monitor={}&monitor={}", ids[0], ids[1]);
-    assert_eq!(location(&planned), path(&client, &form), "neither the token nor the key is in the address");
+    assert_eq!(location(&planned), client.screen(&form), "neither the token nor the key is in the address");
     let resumed = bulk(&client, &browser, &[("resume", &ids[0])]).await;
     assert!(location(&resumed).ends_with("done=monitors-resumed&count=1"));
     let moved = bulk(&client, &browser, &[&chosen[..], &[("do", "group"), ("group", "Shop")]].concat()).await;
     assert!(location(&moved).ends_with("done=monitors-grouped&count=2"));
-    assert!(client.open(&browser, &path(&client, "/monitors?group=Shop")).await.text.contains("All <b>2</b>"));
+    assert!(client.open(&browser, &client.screen("/monitors?group=Shop")).await.text.contains("All <b>2</b>"));
 
     // A deletion asks first, and takes only the word that it asks for.
     let delete = [&chosen[..], &[("do", "delete")]].concat();
@@ -82,7 +75,7 @@ async fn many_monitors_are_paused_moved_and_deleted() {
     assert!(wrong.text.contains("Type delete 2 to delete them."), "{}", wrong.text);
     let deleted = bulk(&client, &browser, &[&delete[..], &[("confirm", "delete 2")]].concat()).await;
     assert!(location(&deleted).ends_with("done=monitors-deleted&count=2"));
-    let left = client.open(&browser, &path(&client, "/monitors")).await;
+    let left = client.open(&browser, &client.screen("/monitors")).await;
     assert!(left.text.contains("All <b>1</b>") && left.text.contains(&ids[2]), "{}", left.text);
 }
 
@@ -96,7 +89,7 @@ async fn what_one_monitor_refuses_does_not_stop_the_others() {
     assert!(refused.status == 200 && refused.text.contains("0 of 1 changed"), "{}", refused.text);
     assert!(refused.text.contains("Must be at most 60 characters."), "{}", refused.text);
     let nothing = bulk(&client, &browser, &[("do", "pause")]).await;
-    assert_eq!((nothing.status, location(&nothing)), (303, &*path(&client, "/monitors")));
+    assert_eq!((nothing.status, location(&nothing)), (303, &*client.screen("/monitors")));
     for bad in [&[("do", "explode"), ("id", ids[0].as_str())][..], &[("do", "pause"), ("id", "mon_x")]] {
         assert_eq!(bulk(&client, &browser, bad).await.status, 404, "{bad:?}");
     }
@@ -114,12 +107,12 @@ async fn a_viewer_and_a_stranger_change_nothing() {
     let stranger = client.open(&owner, unknown).await;
     assert_eq!(stranger.status, 404);
     assert_eq!(client.submit(&owner, &format!("{unknown}/bulk"), &[("do", "pause")]).await.status, 404);
-    let signed_out = client.send("GET", &path(&client, "/monitors?state=down"), &[], "").await;
-    let address = path(&client, "/monitors?state=down");
+    let signed_out = client.send("GET", &client.screen("/monitors?state=down"), &[], "").await;
+    let address = client.screen("/monitors?state=down");
     let next: String = url::form_urlencoded::byte_serialize(address.as_bytes()).collect();
     let back = format!("/sign-in?next={next}");
     assert_eq!((signed_out.status, location(&signed_out)), (303, back.as_str()));
-    let list = client.open(&owner, &path(&client, "/monitors")).await;
+    let list = client.open(&owner, &client.screen("/monitors")).await;
     assert!(list.text.contains("All <b>3</b>") && !list.text.contains("Paused"), "{}", list.text);
 }
 

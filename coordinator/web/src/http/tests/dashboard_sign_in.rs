@@ -4,6 +4,7 @@ use parallax_core::delivery::DeliveryMessage;
 use parallax_core::role::Role;
 use parallax_service::people::{NewPerson, SessionToken};
 
+use super::signed_in_browser::location;
 use super::{SignedInBrowser, TestClient, TestResponse};
 
 const EMAIL: &str = "ann@example.com";
@@ -26,10 +27,6 @@ async fn sign_in(client: &TestClient, email: &str, password: &str, headers: &[(&
 /// Returns the cookie that a response sets, as the browser sends it back.
 fn cookie_of(response: &TestResponse) -> String {
     response.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
-}
-
-fn location(response: &TestResponse) -> &str {
-    response.headers["location"].to_str().unwrap()
 }
 
 /// Returns the path of the newest link that was mailed.

@@ -5,7 +5,7 @@ use parallax_core::time::{HOUR, MINUTE};
 use serde_json::{Value, json};
 
 use super::TestClient;
-use super::dashboard_incidents::{hidden, location};
+use super::signed_in_browser::{hidden, location};
 
 #[tokio::test]
 async fn a_window_is_planned_in_its_own_zone_with_its_next_dates() {

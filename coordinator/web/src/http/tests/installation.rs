@@ -8,11 +8,8 @@ use parallax_core::vantage::Region;
 use parallax_service::mesh::{MeshAgent, MeshState};
 use parallax_service::test_world::START;
 
-use super::{SignedInBrowser, TestClient, TestResponse};
-
-fn location(response: &TestResponse) -> &str {
-    response.headers["location"].to_str().unwrap()
-}
+use super::signed_in_browser::location;
+use super::{SignedInBrowser, TestClient};
 
 fn agent(no: u128, name: &str, region: Region, network: &str) -> MeshAgent {
     MeshAgent {

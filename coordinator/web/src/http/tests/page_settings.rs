@@ -5,6 +5,7 @@ use parallax_core::page::Page;
 use parallax_core::role::Role;
 
 use super::TestClient;
+use super::signed_in_browser::location;
 
 const SECTIONS: [&str; 7] = ["look", "address", "access", "uptime", "language", "badges", "delete"];
 
@@ -12,10 +13,6 @@ const SECTIONS: [&str; 7] = ["look", "address", "access", "uptime", "language", 
 async fn shop(client: &TestClient) -> Page {
     let caller = client.world.caller(KeyAccess::Read).await;
     client.world.service.pages.get(&caller, client.world.shop.id).unwrap()
-}
-
-fn location(response: &super::TestResponse) -> &str {
-    response.headers["location"].to_str().unwrap()
 }
 
 #[tokio::test]
@@ -124,6 +121,9 @@ async fn a_logo_is_sent_as_a_file() {
     assert!(saved.status == 303 && has_logo().await, "{}", saved.text);
     let preview = client.open(&owner, &format!("/app/pages/{}/preview", client.world.shop.id)).await;
     assert!(preview.text.contains("src=\"data:image/svg+xml;base64,"), "{}", preview.text);
+    let base = "<base target=\"_blank\">";
+    assert!(preview.text.contains(&format!("<head>{base}")), "{}", preview.text);
+    assert!(!client.send("GET", "/p/shop", &[], "").await.text.contains(base), "links of the page itself work");
     assert_eq!(client.submit(&owner, &path, &[("removeLogo", "true")]).await.status, 303);
     assert!(!has_logo().await);
 }
@@ -195,6 +195,7 @@ async fn an_own_domain_shows_its_records_and_can_be_looked_up() {
     assert!(location(&looked).contains("done=domain-missing"), "{}", looked.text);
     let again = client.submit(&owner, &check, &[]).await;
     assert!(again.status == 429 && again.text.contains("was just checked"), "{} {}", again.status, again.text);
+    assert!(again.headers.contains_key("retry-after"), "{:?}", again.headers);
     let cleared = client.submit(&owner, &path, &[("slug", "shop"), ("customDomain", "")]).await;
     assert!(cleared.status == 303 && shop(&client).await.domain_claim.is_none(), "{}", cleared.text);
 }

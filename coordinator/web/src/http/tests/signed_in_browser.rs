@@ -21,7 +21,28 @@ impl SignedInBrowser {
     }
 }
 
+/// Returns the address to which a reply redirects; empty if it doesn't.
+pub(in crate::http) fn location(response: &TestResponse) -> &str {
+    response.headers.get("location").map_or("", |value| value.to_str().unwrap())
+}
+
+/// Returns the first text between two marks.
+pub(in crate::http) fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let rest = text.split_once(before).and_then(|(_, rest)| rest.split_once(after));
+    rest.unwrap_or_else(|| panic!("no {before:?} with {after:?} after it: {text}")).0
+}
+
+/// Returns the value of a hidden field of a screen's form.
+pub(in crate::http) fn hidden(screen: &TestResponse, name: &str) -> String {
+    between(&screen.text, &format!("name=\"{name}\" value=\""), "\"").to_owned()
+}
+
 impl TestClient {
+    /// Returns the address of a screen of the shop's page.
+    pub(in crate::http) fn screen(&self, rest: &str) -> String {
+        format!("/app/pages/{}{rest}", self.world.shop.id)
+    }
+
     /// Signs in a new member of the owner's account with that role.
     pub(in crate::http) async fn sign_in(&self, role: Role) -> SignedInBrowser {
         SignedInBrowser::of(self, &self.world.signed_in(role).await)
