@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compat::or_default;
 use crate::id::{AccountId, PersonId};
 use crate::role::Role;
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
@@ -94,13 +95,16 @@ pub struct OneTimeLink {
     pub kind: LinkKind,
     /// Time at which it expires.
     pub expires_at: Timestamp,
+    /// True if the session that it starts is kept: "Keep me signed in".
+    #[serde(deserialize_with = "or_default")]
+    pub is_kept: bool,
 }
 
 impl OneTimeLink {
-    /// Makes a link that begins to live now.
+    /// Makes a link that begins to live now. The session that it starts is not kept.
     pub fn new(id: LinkId, kind: LinkKind, now: Timestamp) -> Self {
         let expires_at = now + kind.life();
-        Self { id, kind, expires_at }
+        Self { id, kind, expires_at, is_kept: false }
     }
 
     /// Returns true while the link works. One that ends too late was made before the clock was set back.

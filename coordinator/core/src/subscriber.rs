@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compat;
 use crate::delivery::MailMessage;
-use crate::destination::{DeliveryHealth, SigningSecrets};
+use crate::destination::{DeliveryHealth, MASK, SigningSecrets};
 use crate::id::{BulletinId, IncidentId, MonitorId, PageId, SubscriberId};
 use crate::link_token;
 use crate::time::{DAY, Timestamp};
@@ -73,6 +73,27 @@ impl Contact {
 }
 
 impl Subscriber {
+    /// The same without what a reader may not use: of a mailbox the first character and the domain stay, of a URL its
+    /// scheme and host.
+    #[must_use]
+    pub fn masked(self) -> Self {
+        let contact = match self.contact {
+            Contact::Email(email) => {
+                let (name, domain) = email.rsplit_once('@').unwrap_or((&email, ""));
+                let first: String = name.chars().take(1).collect();
+                Contact::Email(format!("{first}{MASK}@{domain}"))
+            }
+            Contact::Webhook { url, .. } => {
+                let (scheme, rest) = url.split_once("://").unwrap_or(("https", ""));
+                let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+                let host = authority.rsplit('@').next().unwrap_or_default();
+                let secret = SigningSecrets { newest: MASK.to_owned(), previous: None };
+                Contact::Webhook { url: format!("{scheme}://{host}/{MASK}"), secret }
+            }
+        };
+        Self { contact, token: [0; 16], ..self }
+    }
+
     /// Parameter of its links: the 26 digits of its id, followed by its token in hex.
     pub fn link_token(&self) -> String {
         link_token::encode(&self.id.to_string(), SubscriberId::PREFIX, self.token)
@@ -160,6 +181,23 @@ mod tests {
         let bytes = postcard::to_stdvec(&(7_u64, subscriber())).unwrap();
         let read: (u64, Subscriber) = postcard::from_bytes(&bytes[..bytes.len() - 1]).unwrap();
         assert_eq!(read, (7, subscriber()));
+    }
+
+    #[test]
+    fn a_masked_subscriber_keeps_enough_to_distinguish_and_no_secret() {
+        for (url, masked) in [
+            ("https://hooks.example.com:8443/T0/secret?x=y", "https://hooks.example.com:8443/***"),
+            ("http://user:secret@[2001:db8::1]/x", "http://[2001:db8::1]/***"),
+            ("https://a.example?secret", "https://a.example/***"),
+        ] {
+            let secret = SigningSecrets { newest: "whsec_secret".to_owned(), previous: None };
+            let read =
+                Subscriber { contact: Contact::Webhook { url: url.to_owned(), secret }, ..subscriber() }.masked();
+            assert!(!format!("{:?}", read.contact).contains("secret_"), "{read:?}");
+            assert!(matches!(&read.contact, Contact::Webhook { url, .. } if url == masked), "{read:?}");
+        }
+        let read = subscriber().masked();
+        assert_eq!((read.contact, read.token), (Contact::Email("a***@example.com".to_owned()), [0; 16]));
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub enum Actor {
     },
 }
 
-/// Identity of a caller, for rate limits and idempotency keys.
+/// Identity of a caller, for idempotency keys and the limits of single operations. Requests as such are counted by API
+/// key, or by session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ActorId {
     /// An API key.
@@ -90,7 +91,7 @@ impl Caller {
         }
     }
 
-    /// Returns the identity that rate limits and idempotency keys count for.
+    /// Returns the identity that idempotency keys and the limits of single operations count for.
     pub const fn limit_id(&self) -> ActorId {
         match &self.actor {
             Actor::Key(key) => ActorId::Key(key.id),

@@ -271,6 +271,12 @@ pub enum ServiceError {
         /// Seconds until a retry.
         seconds: u32,
     },
+    /// The person checked monitors on request too often within a minute.
+    #[error("a person can check {} monitors a minute; try again in {seconds} seconds", monitors::CHECKS_PER_MINUTE)]
+    CheckNowLimit {
+        /// Seconds until the minute is over.
+        seconds: u32,
+    },
     /// The account tested unsaved monitors too often within a minute.
     #[error(
         "an account can test {} unsaved monitors a minute; try again in {seconds} seconds",

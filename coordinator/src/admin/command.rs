@@ -211,6 +211,7 @@ impl From<ServiceError> for CommandError {
             ServiceError::KeyBoundToPage => "one_page",
             ServiceError::IdempotencyKeyReused => "idempotency_key_reused",
             ServiceError::CheckNowTooSoon { .. }
+            | ServiceError::CheckNowLimit { .. }
             | ServiceError::MonitorTestLimit { .. }
             | ServiceError::DomainCheckTooSoon { .. } => "rate_limited",
             ServiceError::RoleForbids { .. } | ServiceError::WrongCredentials | ServiceError::ConfirmationRequired => {

@@ -35,6 +35,9 @@ pub(crate) use self::command::{AdminCommand, AdminReply, CommandError};
 
 /// Maximum size of a command line, in bytes.
 pub(crate) const MAX_COMMAND: u64 = 256 * 1024;
+/// Answer to a command about a person who does not exist.
+const NOBODY_SIGNS_IN: &str = "nobody signs in with this address; `parallax account link` prints a link by which the \
+                               owner chooses a password";
 
 /// Returns the path of a data folder's socket.
 fn socket_path(data: &Path) -> PathBuf {
@@ -97,7 +100,10 @@ impl OperatorCommands {
             }
             AdminCommand::AccountOperator { email, is_operator } => {
                 let changed = self.service.people.set_operator(email, *is_operator).await;
-                let person = changed.map_err(|error| not_found(error, "person who signs in with this address"))?;
+                let person = changed.map_err(|error| match error {
+                    ServiceError::NotFound => CommandError::new("not_found", NOBODY_SIGNS_IN),
+                    other => other.into(),
+                })?;
                 let (id, email) = (person.id.to_string(), person.email);
                 Ok(json!({ "id": id, "email": email, "operator": person.is_operator }))
             }

@@ -117,7 +117,9 @@ async fn an_account_gets_a_set_up_link_and_a_person_the_rights_of_an_operator() 
     assert_eq!(fixture.ask(link(Some("eve@example.com"))).await.unwrap_err().code, "not_found");
     let operator = AdminCommand::AccountOperator { email: "ann@example.com".to_owned(), is_operator: true };
     let fault = fixture.ask(operator).await.unwrap_err();
-    assert_eq!(fault.message, "there is no such person who signs in with this address");
+    let expected = "nobody signs in with this address; `parallax account link` prints a link by which the owner chooses \
+                    a password";
+    assert_eq!((fault.code.as_str(), fault.message.as_str()), ("not_found", expected));
 }
 
 #[tokio::test]

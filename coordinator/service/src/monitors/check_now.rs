@@ -23,10 +23,12 @@ use crate::{Caller, ServiceError, ServiceResult};
 
 /// Minimum milliseconds between two checks on request of one monitor.
 pub(super) const MIN_INTERVAL: i64 = 10 * SECOND;
-/// Window of the limit on tests of unsaved monitors, in milliseconds.
+/// Window of the limits on tests of unsaved monitors and on a person's checks on request, in milliseconds.
 pub(super) const TEST_WINDOW: i64 = MINUTE;
 /// Tests of unsaved monitors that an account may run in a window, besides the request limit of each key.
 pub const TESTS_PER_MINUTE: u32 = 20;
+/// Checks on request that a person may run in a window, over all monitors. API keys have their request limit.
+pub const CHECKS_PER_MINUTE: u32 = 20;
 /// Time that the agents get: ten seconds for the check, two for the network, and one for the driver.
 const TIMEOUT: Duration = Duration::from_secs(13);
 
@@ -45,7 +47,7 @@ impl MonitorService {
     ///
     /// # Errors
     /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for a heartbeat, which is not
-    /// probed, and [`ServiceError::CheckNowTooSoon`].
+    /// probed, [`ServiceError::CheckNowTooSoon`], and [`ServiceError::CheckNowLimit`].
     pub async fn check_now(&self, caller: &Caller, page: PageId, id: MonitorId) -> ServiceResult<CheckNowReport> {
         caller.require(Permission::Edit)?;
         let page = self.context.page(caller, page)?;
@@ -59,6 +61,11 @@ impl MonitorService {
         self.context
             .check_rate(&self.check_now_limit, 1, &id)
             .map_err(|RateExceeded { seconds }| ServiceError::CheckNowTooSoon { seconds })?;
+        if caller.key().is_none() {
+            self.context
+                .check_rate(&self.person_check_limit, CHECKS_PER_MINUTE, &caller.limit_id())
+                .map_err(|RateExceeded { seconds }| ServiceError::CheckNowLimit { seconds })?;
+        }
         let outcomes = self.outcomes_of(CheckNowSubject::Monitor(id)).await;
         let mut batch = Batch::new();
         for report in outcomes.iter().filter_map(round_report) {

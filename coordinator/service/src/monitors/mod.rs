@@ -26,13 +26,13 @@ use parallax_core::role::Permission;
 use parallax_engine::PingIntake;
 use parallax_store::{Batch, Expect, Op, Presence, StoreError};
 
-pub use self::check_now::{CheckNowReport, TESTS_PER_MINUTE};
+pub use self::check_now::{CHECKS_PER_MINUTE, CheckNowReport, TESTS_PER_MINUTE};
 use self::incident_effects::MonitorChange;
 use super::context::ServiceContext;
 use super::idempotency::{IdempotentRequest, RequestOutcome, Rereadable};
 use super::secret_text::ping_token;
 use super::statistics::MonitorStatistics;
-use super::{Caller, ServiceError, ServiceResult};
+use super::{ActorId, Caller, ServiceError, ServiceResult};
 
 /// A monitor with its current state and statistics.
 #[derive(Debug, Clone)]
@@ -57,6 +57,8 @@ pub struct MonitorService {
     pings: PingIntake,
     /// Checks on request, by monitor.
     check_now_limit: Mutex<FixedWindowLimit<MonitorId>>,
+    /// Checks on request of all monitors, by person.
+    person_check_limit: Mutex<FixedWindowLimit<ActorId>>,
     /// Tests of unsaved monitors, by account.
     test_limit: Mutex<FixedWindowLimit<AccountId>>,
 }
@@ -67,6 +69,7 @@ impl MonitorService {
             context: Arc::clone(context),
             pings,
             check_now_limit: Mutex::new(FixedWindowLimit::new(check_now::MIN_INTERVAL)),
+            person_check_limit: Mutex::new(FixedWindowLimit::new(check_now::TEST_WINDOW)),
             test_limit: Mutex::new(FixedWindowLimit::new(check_now::TEST_WINDOW)),
         }
     }

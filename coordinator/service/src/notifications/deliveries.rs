@@ -78,7 +78,8 @@ pub struct DeliveryContent {
     pub delivery: Delivery,
     /// A mail's subject.
     pub subject: Option<String>,
-    /// The JSON that was posted, or a mail's text; `None` if it holds something that only its receiver may know.
+    /// The JSON that was posted, or a mail's text; `None` if it holds something that only its receiver may know, or if
+    /// the caller sees no bodies.
     pub body: Option<String>,
 }
 
@@ -103,22 +104,33 @@ impl DeliveryService {
         }
     }
 
-    /// Lists the page's deliveries, newest first. A result may be short, or empty, although more follow.
+    /// Lists the page's deliveries, newest first. A result may be short, or empty, although more follow. A person who
+    /// may not edit sees no answers of receivers.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that the key can't access.
     pub async fn list(&self, caller: &Caller, page: PageId, filter: DeliveryFilter) -> ServiceResult<DeliverySlice> {
         let page = self.context.page(caller, page)?.id;
-        Ok(self.context.store().read(move |store| read_page(store, page, filter)).await?)
+        let mut slice = self.context.store().read(move |store| read_page(store, page, filter)).await?;
+        if hides_bodies(caller) {
+            slice.deliveries.iter_mut().for_each(clear_answers);
+        }
+        Ok(slice)
     }
 
-    /// Returns a delivery of the page with its content.
+    /// Returns a delivery of the page with its content. A person who may not edit sees no bodies: neither the one sent,
+    /// nor the answers.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`].
     pub fn get(&self, caller: &Caller, page: PageId, id: DeliveryId) -> ServiceResult<DeliveryContent> {
         let page = self.context.page(caller, page)?;
-        self.delivery_content(self.delivery_on(&page, id)?.value)
+        let mut content = self.delivery_content(self.delivery_on(&page, id)?.value)?;
+        if hides_bodies(caller) {
+            clear_answers(&mut content.delivery);
+            content.body = None;
+        }
+        Ok(content)
     }
 
     /// Redelivers under the same id.
@@ -308,6 +320,16 @@ impl DeliveryService {
         };
         Ok(DeliveryContent { delivery, subject, body })
     }
+}
+
+/// Returns true for a person whose role does not show bodies. API keys of both kinds read them.
+fn hides_bodies(caller: &Caller) -> bool {
+    caller.key().is_none() && !caller.allows(Permission::Edit)
+}
+
+/// Removes what the receiver answered from a delivery.
+fn clear_answers(delivery: &mut Delivery) {
+    delivery.attempt_log.iter_mut().for_each(|attempt| attempt.response.clear());
 }
 
 /// Returns true if a receiver of bulletins gets them as JSON.

@@ -32,6 +32,8 @@ pub struct DashboardLinkRequest {
     pub browser: BrowserId,
     /// Path to go to after sign-in; may be empty.
     pub next: String,
+    /// True with "Keep me signed in".
+    pub is_kept: bool,
 }
 
 impl PeopleService {
@@ -49,7 +51,7 @@ impl PeopleService {
         if let Some(person) = person {
             let browser = Sha256::digest(request.browser).into();
             let kind = LinkKind::SignIn { person: person.id, browser, next: request.next.clone() };
-            let expires_at = self.add_link(&token, kind, &mut batch).await?;
+            let expires_at = self.add_link(&token, (kind, request.is_kept), &mut batch).await?;
             let url = format!("{}/sign-in/link/{token}", self.context.base_url());
             let mail = DeliveryMessage::Mail(render::dashboard_sign_in(self.context.base_url(), &url));
             self.context.mail_visitor((None, EVENT), &person.email, mail, expires_at, &mut batch);
@@ -92,16 +94,23 @@ impl PeopleService {
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
                 batch.expect(Expect::AccountMember(membership.account, person, Presence::Present));
                 batch.write(Op::DeleteOneTimeLink(link.value.id));
-                let session = self.add_session((membership.account, person), true, browser, &mut batch).await?;
+                let session =
+                    self.add_session((membership.account, person), link.value.is_kept, browser, &mut batch).await?;
                 Ok((Ok((session, next)), Some(batch)))
             })
             .await
     }
 
-    /// Adds a link to a batch, in place of expired ones and the oldest of too many. Returns the time of its expiry.
-    pub(super) async fn add_link(&self, token: &str, kind: LinkKind, batch: &mut Batch) -> ServiceResult<Timestamp> {
+    /// Adds a link to a batch, in place of expired ones and the oldest of too many. `is_kept` is for the session that
+    /// it starts. Returns the time of its expiry.
+    pub(super) async fn add_link(
+        &self,
+        token: &str,
+        (kind, is_kept): (LinkKind, bool),
+        batch: &mut Batch,
+    ) -> ServiceResult<Timestamp> {
         let (now, owner) = (self.context.now(), kind.owner());
-        let link = OneTimeLink::new(link_id(token), kind, now);
+        let link = OneTimeLink { is_kept, ..OneTimeLink::new(link_id(token), kind, now) };
         let mut stored = self.links_of(owner).await?;
         stored.sort_by_key(|link| (link.is_valid(now), link.expires_at));
         let valid = stored.iter().filter(|link| link.is_valid(now)).count();
@@ -111,6 +120,19 @@ impl PeopleService {
         let expires_at = link.expires_at;
         batch.expect(Expect::OneTimeLink(link.id, Presence::Absent)).write(link);
         Ok(expires_at)
+    }
+
+    /// Deletes the links of an account or person that match, in a batch.
+    pub(super) async fn end_links(
+        &self,
+        owner: LinkOwner,
+        is_match: impl Fn(&OneTimeLink) -> bool,
+        batch: &mut Batch,
+    ) -> ServiceResult<()> {
+        for link in self.links_of(owner).await?.iter().filter(|link| is_match(link)) {
+            batch.write(Op::DeleteOneTimeLink(link.id));
+        }
+        Ok(())
     }
 
     async fn links_of(&self, owner: LinkOwner) -> ServiceResult<Vec<OneTimeLink>> {

@@ -57,6 +57,8 @@ impl PeopleService {
         let id = PersonId::new(now, rand::random());
         let person = &Person { id, email, name, password_hash, is_operator: false, created_at: now };
         let member = AccountMember { account, person: id, role: new.role, joined_at: now };
+        // One at a time, since an email address is taken once.
+        let _making = self.context.create_lock.lock().await;
         self.context
             .commit_change(account.to_u128(), || async move {
                 let reader = self.context.store().reader();

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use parallax_core::id::PersonId;
 use parallax_core::login_session::LoginSession;
+use parallax_core::one_time_link::LinkOwner;
 use parallax_core::page::access::normalize_email;
 use parallax_core::person::{Person, check_password};
 use parallax_core::validation::ValidationErrors;
@@ -55,7 +56,7 @@ impl PeopleService {
         Ok(session)
     }
 
-    /// Changes the password and ends every session; the browser gets a new one.
+    /// Changes the password, and ends every session and pending link of the person; the browser gets a new session.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a wrong current password or a new one that breaks a rule,
@@ -67,7 +68,7 @@ impl PeopleService {
         browser: &BrowserInfo,
     ) -> ServiceResult<NewSession> {
         check_password(new_password).map_err(|rule| ValidationErrors::single("password", rule))?;
-        self.check_current(current, old_password, browser).await?;
+        self.check_current(current, old_password).await?;
         let hash = &password::hash(new_password).await?;
         let (id, account) = (current.person.id, current.session.account);
         self.context
@@ -78,6 +79,7 @@ impl PeopleService {
                 for session in stored {
                     batch.write(Op::DeleteLoginSession(session.value.id));
                 }
+                self.end_links(LinkOwner::Person(id), |_| true, &mut batch).await?;
                 batch.expect(Expect::Person(id, Presence::At(person.revision)));
                 batch.write(Person { password_hash: Some(hash.clone()), ..person.value });
                 let session = self.add_session((account, id), current.session.is_kept, browser, &mut batch).await?;
@@ -86,12 +88,17 @@ impl PeopleService {
             .await
     }
 
-    /// Confirms that the person at the browser knows the password, which opens secrets for ten minutes.
+    /// Confirms that the person at the browser knows the password, which opens secrets for ten minutes. A person
+    /// without a password confirms by signing in again, so nothing is written for them.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] for a wrong password, [`ServiceError::TooManyTries`], [`ServiceError::Busy`].
-    pub async fn confirm(&self, current: &CurrentSession, text: &str, browser: &BrowserInfo) -> ServiceResult<()> {
-        self.check_current(current, text, browser).await?;
+    /// [`ServiceError::Invalid`] for a wrong password, [`ServiceError::TooManyTries`], [`ServiceError::Busy`];
+    /// [`ServiceError::ConfirmationRequired`] for a person without a password who signed in earlier.
+    pub async fn confirm(&self, current: &CurrentSession, text: &str) -> ServiceResult<()> {
+        if current.person.password_hash.is_none() {
+            return self.require_confirmed(current);
+        }
+        self.check_current(current, text).await?;
         let (id, now) = (current.session.id, self.context.now());
         self.context
             .commit_change(current.person.id.to_u128(), || async move {
@@ -112,13 +119,16 @@ impl PeopleService {
         if current.session.is_confirmed(self.context.now()) { Ok(()) } else { Err(ServiceError::ConfirmationRequired) }
     }
 
-    async fn check_current(&self, current: &CurrentSession, text: &str, browser: &BrowserInfo) -> ServiceResult<()> {
+    /// Checks the password of a signed-in person. Tries count for this person alone, apart from sign-ins: neither a
+    /// neighbour's failures nor a stranger's delay them, and a stolen session can't be used to guess without delays.
+    async fn check_current(&self, current: &CurrentSession, text: &str) -> ServiceResult<()> {
         let person = &current.person;
         if person.password_hash.is_none() {
             // Their identity is proved by a mailed link alone.
             return self.require_confirmed(current);
         }
-        let counted = self.begin_try(&person.email, person.id, browser).await?;
+        let email = Sha256::new().chain_update("current\0").chain_update(&person.email).finalize().into();
+        let counted = self.count_try(CountedTry { email, network: None }, false)?;
         if self.verify(text, person.password_hash.as_deref(), &counted).await? {
             self.forget_tries(&counted);
             return Ok(());
@@ -152,8 +162,13 @@ impl PeopleService {
     async fn begin_try(&self, email: &str, person: PersonId, browser: &BrowserInfo) -> ServiceResult<CountedTry> {
         let sessions = self.valid_sessions(person).await?;
         let is_familiar = browser.network.is_some() && sessions.iter().any(|it| it.network == browser.network);
-        let now = self.context.now();
         let counted = CountedTry { email: Sha256::digest(email).into(), network: browser.network_key };
+        self.count_try(counted, is_familiar)
+    }
+
+    /// Counts a try, unless its email address or network has to wait. `is_familiar` ignores the delay of the address.
+    fn count_try(&self, counted: CountedTry, is_familiar: bool) -> ServiceResult<CountedTry> {
+        let now = self.context.now();
         let (mut emails, mut networks) = (lock(&self.email_delays), lock(&self.network_delays));
         let of_email = if is_familiar { 0 } else { emails.wait_seconds(&counted.email, now) };
         let of_network = counted.network.map_or(0, |network| networks.wait_seconds(&network, now));

@@ -26,6 +26,17 @@ impl PeopleService {
         Ok(Some(CurrentSession { session: stored.value, person: person.value, role }))
     }
 
+    /// Returns true while the session is valid and its person is in its account. It records no use.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub fn is_signed_in(&self, id: LoginSessionId) -> ServiceResult<bool> {
+        let Some(session) = self.context.store().reader().login_session(id)?.map(|it| it.value) else {
+            return Ok(false);
+        };
+        Ok(session.is_valid(self.context.now()) && self.role_in(session.account, session.person)?.is_some())
+    }
+
     /// Lists the valid sessions of the caller, the last used first.
     ///
     /// # Errors

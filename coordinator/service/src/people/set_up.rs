@@ -3,7 +3,7 @@
 use parallax_core::account::Account;
 use parallax_core::destination::{Channel, Destination};
 use parallax_core::id::{AccountId, PersonId};
-use parallax_core::one_time_link::{LinkKind, OneTimeLink};
+use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
 use parallax_core::page::access::normalize_email;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
 use parallax_core::plan::PlanLimitError;
@@ -61,7 +61,7 @@ impl PeopleService {
     pub async fn create_set_up_link(&self, account: AccountId, is_operator: bool) -> ServiceResult<String> {
         self.context.store().reader().account(account)?.ok_or(ServiceError::NotFound)?;
         let (token, mut batch) = (secret_text::random_token(rand::random()), Batch::new());
-        self.add_link(&token, LinkKind::SetUp { account, is_operator }, &mut batch).await?;
+        self.add_link(&token, (LinkKind::SetUp { account, is_operator }, false), &mut batch).await?;
         self.context.store().commit(batch).await?;
         Ok(format!("{}/setup/{token}", self.context.base_url()))
     }
@@ -104,10 +104,12 @@ impl PeopleService {
                 let SetUpLink { link, is_operator, .. } = self.set_up_link(token)?.ok_or(ServiceError::NotFound)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
-                batch.write(Op::DeleteOneTimeLink(link.value.id));
+                // The account's other set-up links end with this one: each would make its bearer the owner.
+                let is_set_up = |link: &OneTimeLink| matches!(link.kind, LinkKind::SetUp { .. });
+                self.end_links(LinkOwner::Account(account), is_set_up, &mut batch).await?;
                 self.give_email(account, &owner.email, &mut batch).await?;
                 let person = self.make_owner(account, owner, is_operator, &mut batch).await?;
-                let session = self.add_session((account, person), true, browser, &mut batch).await?;
+                let session = self.add_session((account, person), false, browser, &mut batch).await?;
                 Ok((session, Some(batch)))
             })
             .await
@@ -130,6 +132,8 @@ impl PeopleService {
             let page = page.value.id;
             for destination in self.context.store().read(move |store| store.destinations_of(page)).await? {
                 if destination.value.mailbox() == Some(&account.email) {
+                    // Edits of a destination don't take the account's lock.
+                    batch.expect(Expect::Destination(destination.value.id, Presence::At(destination.revision)));
                     let channel = Channel::Email { to: email.to_owned() };
                     batch.write(Destination { channel, ..destination.value });
                 }
@@ -139,7 +143,7 @@ impl PeopleService {
         Ok(())
     }
 
-    /// Makes an owner of the account in a batch: a new person, or one whose sessions end.
+    /// Makes an owner of the account in a batch: a new person, or one whose sessions and links end.
     async fn make_owner(
         &self,
         account: AccountId,
@@ -156,6 +160,7 @@ impl PeopleService {
                 for session in self.context.store().read(move |store| store.login_sessions_of(id)).await? {
                     batch.write(Op::DeleteLoginSession(session.value.id));
                 }
+                self.end_links(LinkOwner::Person(id), |_| true, batch).await?;
                 let (name, is_operator) = (owner.name.clone().or(value.name), value.is_operator || is_operator);
                 Person { password_hash, name, is_operator, ..value }
             }

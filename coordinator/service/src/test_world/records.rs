@@ -1,12 +1,12 @@
 //! Records of the test world that no call of the service writes or returns: deliveries, subscribers, stored incidents.
 
 use parallax_core::delivery::{AttemptOutcome, Delivery, DeliveryAttempt, DeliveryMessage, Recipient};
-use parallax_core::id::{IncidentId, PageId};
+use parallax_core::id::{IncidentId, PageId, PersonId};
 use parallax_core::incident::Incident;
 use parallax_core::page::Page;
 use parallax_core::subscriber::request::SubscriptionRequest;
 use parallax_core::subscriber::{Contact, Subscriber};
-use parallax_store::Batch;
+use parallax_store::{Batch, Op};
 
 use super::World;
 
@@ -17,6 +17,13 @@ impl World {
         change(&mut incident);
         let mut batch = Batch::new();
         batch.write(incident);
+        self.service.context.store().commit(batch).await.unwrap();
+    }
+
+    /// Removes a person from the owner's account.
+    pub async fn remove_member(&self, person: PersonId) {
+        let mut batch = Batch::new();
+        batch.write(Op::DeleteAccountMember(self.owner.id, person));
         self.service.context.store().commit(batch).await.unwrap();
     }
 

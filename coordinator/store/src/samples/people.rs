@@ -56,5 +56,5 @@ pub fn one_time_link(n: u128, owner: u128) -> OneTimeLink {
     } else {
         LinkKind::SignIn { person: person_id(owner), browser: [9; 32], next: "/app".to_owned() }
     };
-    OneTimeLink { id: link_id(n), kind, expires_at: at(9) }
+    OneTimeLink { id: link_id(n), kind, expires_at: at(9), is_kept: n.is_multiple_of(2) }
 }

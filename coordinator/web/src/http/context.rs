@@ -14,6 +14,7 @@ use tokio::sync::{OnceCell, watch};
 use super::server::login_throttle::LoginThrottle;
 use super::server::response_index::ResponseIndex;
 use super::server::response_memory::ResponseMemory;
+use super::server::session_streams::SessionStreams;
 use crate::page_cache::{CompressedDocument, PageCache};
 
 /// MCP messages per minute for one public page.
@@ -27,6 +28,8 @@ const SESSION_LIMIT: u32 = 600;
 const SIGN_IN_LINK_LIMIT: u32 = 5;
 /// Subscription requests per minute and address.
 const SUBSCRIBE_LIMIT: u32 = 5;
+/// Views of evidence links per minute and address: each may search thousands of events.
+const EVIDENCE_LIMIT: u32 = 30;
 
 /// Status classes, in order.
 const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -54,6 +57,9 @@ pub struct HttpContext {
     /// Limits wrong page passwords.
     pub(super) login_throttle: LoginThrottle,
     pub(super) sign_in_link_limit: KeyedRateLimit<u128>,
+    pub(super) evidence_limit: KeyedRateLimit<u128>,
+    /// Event streams of the dashboard.
+    pub(super) session_streams: Arc<SessionStreams>,
     /// OpenAPI document and its ETag, rendered on first use.
     pub(super) openapi_document: OnceLock<(Bytes, String)>,
     /// API reference page, rendered on first use.
@@ -78,6 +84,8 @@ impl HttpContext {
             subscribe_limit: KeyedRateLimit::new(SUBSCRIBE_LIMIT),
             login_throttle: LoginThrottle::new(),
             sign_in_link_limit: KeyedRateLimit::new(SIGN_IN_LINK_LIMIT),
+            evidence_limit: KeyedRateLimit::new(EVIDENCE_LIMIT),
+            session_streams: Arc::default(),
             openapi_document: OnceLock::new(),
             reference_page: OnceCell::new(),
         }

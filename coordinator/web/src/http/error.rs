@@ -192,6 +192,7 @@ const fn status_and_code(error: &ServiceError) -> (StatusCode, &'static str) {
         ServiceError::IdempotencyKeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused"),
         ServiceError::PlanLimit(_) => (StatusCode::UNPROCESSABLE_ENTITY, "plan_limit"),
         ServiceError::CheckNowTooSoon { .. }
+        | ServiceError::CheckNowLimit { .. }
         | ServiceError::MonitorTestLimit { .. }
         | ServiceError::DomainCheckTooSoon { .. }
         | ServiceError::Busy { .. }
@@ -210,6 +211,7 @@ const fn status_and_code(error: &ServiceError) -> (StatusCode, &'static str) {
 const fn retry_after(error: &ServiceError) -> Option<u32> {
     match error {
         ServiceError::CheckNowTooSoon { seconds }
+        | ServiceError::CheckNowLimit { seconds }
         | ServiceError::MonitorTestLimit { seconds }
         | ServiceError::DomainCheckTooSoon { seconds }
         | ServiceError::Busy { seconds }

@@ -12,6 +12,7 @@ mod dashboard_incidents;
 mod dashboard_monitor_forms;
 mod dashboard_monitors;
 mod dashboard_screens;
+mod dashboard_secrets;
 mod dashboard_sign_in;
 mod dashboard_windows;
 mod evidence;

@@ -139,7 +139,8 @@ impl SubscriberService {
         Ok(counts.await?)
     }
 
-    /// Lists the page's subscribers that pass the filter, oldest first.
+    /// Lists the page's subscribers that pass the filter, oldest first. A caller who may not edit gets masked
+    /// addresses, and can't search: the matches would reveal what the mask hides.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that the key can't access.
@@ -147,9 +148,13 @@ impl SubscriberService {
         &self,
         caller: &Caller,
         page: PageId,
-        filter: SubscriberFilter,
+        mut filter: SubscriberFilter,
     ) -> ServiceResult<SubscriberSlice> {
         let page = self.context.page(caller, page)?.id;
+        let is_masked = !caller.allows(Permission::Edit);
+        if is_masked {
+            filter.search.clear();
+        }
         let slice = self.context.store().read(move |store| {
             let (mut subscribers, mut next) = (Vec::<Subscriber>::new(), None);
             scan(store, page, filter.after, MAX_SUBSCRIBERS, |subscriber| {
@@ -159,7 +164,7 @@ impl SubscriberService {
                     return false;
                 }
                 if filter.admits(&subscriber) {
-                    subscribers.push(subscriber);
+                    subscribers.push(if is_masked { subscriber.masked() } else { subscriber });
                 }
                 true
             })?;

@@ -9,7 +9,6 @@ use url::form_urlencoded;
 
 use super::forms::{FormRefusal, SubmittedForm};
 use super::frame::query_param;
-use super::session_cookie::browser_info;
 use super::signed_in::safe_next;
 use super::{SignedIn, screen, see_other};
 use crate::http::HttpContext;
@@ -32,8 +31,13 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 
 /// Redirects to the confirmation, and from there to a screen.
 pub(super) fn ask_to_confirm(next: &str) -> HttpResponse {
+    see_other(&confirm_path(next))
+}
+
+/// Returns the address of the confirmation that leads to a screen.
+pub(super) fn confirm_path(next: &str) -> String {
     let query: String = form_urlencoded::Serializer::new(String::new()).append_pair("next", safe_next(next)).finish();
-    see_other(&format!("/confirm?{query}"))
+    format!("/confirm?{query}")
 }
 
 /// `GET /confirm?next=`
@@ -48,14 +52,15 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> Handl
 /// `POST /confirm`
 async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let SubmittedForm { form: fields, .. } = SubmittedForm::read(&mut call).await?;
-    let (next, browser) = (safe_next(fields.text("next")), browser_info(&context, &call));
-    match context.service.people.confirm(&call.caller.session, fields.text("current"), &browser).await {
+    let next = safe_next(fields.text("next"));
+    match context.service.people.confirm(&call.caller.session, fields.text("current")).await {
         Ok(()) => Ok(see_other(next)),
         Err(error @ ServiceError::Invalid(_)) => {
             let refusal = FormRefusal::of(error)?;
             let again = form(&call.caller, next, refusal.fault("current"));
             Ok(refusal.status.apply(screen(again.html())))
         }
+        Err(ServiceError::ConfirmationRequired) => Ok(ask_to_confirm(next)),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,6 +1,7 @@
 //! Event stream of live screens: tells which of a person's pages changed, never how.
 //!
-//! One reader of the journal serves all streams (the page cache's). A browser holds one stream for all its tabs.
+//! One reader of the journal serves all streams (the page cache's). A browser holds one stream for all its tabs. Each
+//! message is sent only while the session is valid.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -18,11 +19,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::SignedIn;
 use crate::http::HttpContext;
-use crate::http::error::HandlerResult;
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::public::{greeting, shutdown_requested};
 use crate::http::response::{BodyStream, HttpResponse};
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
+use crate::http::server::session_streams::OpenStream;
 
 /// Interval of beats, by which a screen knows that its figures are those of now.
 const BEAT: Duration = Duration::from_secs(10);
@@ -38,10 +40,17 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 
 /// `GET /app/live`: server-sent events (WHATWG HTML, 9.2) with the ids of the pages that changed.
 async fn events(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let caller = call.caller.caller;
+    let (caller, session) = (call.caller.caller, call.caller.session.session.id);
+    let open = context.session_streams.open(session).map_err(ApiError::RateLimited)?;
     let pages = context.service.pages.list(&caller).await?;
     let stream = LiveStream {
         pages: pages.iter().map(|page| WatchedPage::new(page.id, context.page_cache.watch(page.id))).collect(),
+        is_signed_in: {
+            let service = Arc::clone(&context.service);
+            // A failed read ends the stream: the browser opens another.
+            Box::new(move || service.people.is_signed_in(session).unwrap_or(false))
+        },
+        _open: Some(open),
         stopping: context.shutdown_signal(),
         end: Instant::now() + MAX_LIFETIME,
     };
@@ -71,6 +80,10 @@ impl WatchedPage {
 struct LiveStream {
     /// The person's pages; their number is limited by the plan.
     pages: Vec<WatchedPage>,
+    /// Returns true while the session is valid.
+    is_signed_in: Box<dyn Fn() -> bool + Send>,
+    /// Its place among the streams of the session.
+    _open: Option<OpenStream>,
     stopping: watch::Receiver<bool>,
     end: Instant,
 }
@@ -93,10 +106,15 @@ impl LiveStream {
             () = any_changed(&mut self.pages) => true,
             () = sleep(BEAT) => false,
         };
+        if is_changed {
+            sleep(DEBOUNCE).await;
+        }
+        if !(self.is_signed_in)() {
+            return None;
+        }
         if !is_changed {
             return Some(Bytes::from_static(beat().as_bytes()));
         }
-        sleep(DEBOUNCE).await;
         let mut line = "data:".to_owned();
         for page in &mut self.pages {
             let newest = *page.changes.borrow_and_update();
@@ -125,6 +143,8 @@ async fn any_changed(pages: &mut [WatchedPage]) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -134,6 +154,8 @@ mod tests {
         let stopping = watch::Sender::new(false);
         let mut stream = LiveStream {
             pages: senders.iter().map(|(id, sender)| WatchedPage::new(*id, sender.subscribe())).collect(),
+            is_signed_in: Box::new(|| true),
+            _open: None,
             stopping: stopping.subscribe(),
             end: Instant::now() + MAX_LIFETIME,
         };
@@ -157,8 +179,34 @@ mod tests {
     async fn a_stream_ends_so_that_the_session_is_checked_again() {
         let stopping = watch::Sender::new(false);
         let end = Instant::now() + MAX_LIFETIME;
-        let mut stream = LiveStream { pages: Vec::new(), stopping: stopping.subscribe(), end };
+        let mut stream = LiveStream {
+            pages: Vec::new(),
+            is_signed_in: Box::new(|| true),
+            _open: None,
+            stopping: stopping.subscribe(),
+            end,
+        };
         while stream.next().await.is_some() {}
         assert!(Instant::now() >= end);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_ends_with_its_session_before_it_sends_a_change() {
+        let (changes, stopping) = (watch::Sender::new(0), watch::Sender::new(false));
+        let is_valid = Arc::new(AtomicBool::new(true));
+        let mut stream = LiveStream {
+            pages: vec![WatchedPage::new(PageId::from_u128(1), changes.subscribe())],
+            is_signed_in: {
+                let is_valid = Arc::clone(&is_valid);
+                Box::new(move || is_valid.load(Ordering::Relaxed))
+            },
+            _open: None,
+            stopping: stopping.subscribe(),
+            end: Instant::now() + MAX_LIFETIME,
+        };
+        assert_eq!(stream.next().await.unwrap(), beat());
+        is_valid.store(false, Ordering::Relaxed);
+        changes.send_replace(1);
+        assert_eq!(stream.next().await, None);
     }
 }

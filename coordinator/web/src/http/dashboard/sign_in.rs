@@ -108,7 +108,9 @@ async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Ha
         admitted.map_err(ApiError::RateLimited)?;
     }
     let browser = browser_of(&call.headers, is_https(&context)).unwrap_or_else(rand::random::<BrowserId>);
-    context.service.people.request_link(&DashboardLinkRequest { email: email.clone(), browser, next }).await?;
+    let is_kept = fields.one("keep").is_some();
+    let request = DashboardLinkRequest { email: email.clone(), browser, next, is_kept };
+    context.service.people.request_link(&request).await?;
     let text = format!(
         "If {email} has an account, a sign-in link is on its way. It works once, for 15 minutes, in this browser."
     );

@@ -12,6 +12,7 @@ use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, public_route};
 use crate::http::routed_request::RoutedRequest;
+use crate::http::server::client_ip::{self, address_key};
 use crate::views::evidence::EvidencePage;
 
 /// Returns the route, which only the base host has.
@@ -22,6 +23,10 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 /// `GET /evidence/{link}`
 async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     call.no_store.set();
+    if let Some(visitor) = client_ip::client_ip(call.peer, &call.headers) {
+        let admitted = context.evidence_limit.admit_many(address_key(visitor.address), 1, context.service.now());
+        admitted.map_err(ApiError::RateLimited)?;
+    }
     let evidence = context.service.evidence.outage(call.path_param("link")?).await;
     let evidence = evidence.map_err(|error| match error {
         ServiceError::NotFound => ApiError::PageNotFound,

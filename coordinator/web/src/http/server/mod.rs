@@ -4,7 +4,8 @@
 //!
 //! 1. Protections of a connection or a request: `limits` with `connection_limit` and `idle_connections`, `listener`,
 //!    `write_timeout`, `h2_guard`, `client_ip`, `login_throttle`, `drain_body`, `request_timeout`.
-//! 2. State that handlers share in their context: `response_memory`, and `response_index` with `simple_request`.
+//! 2. State that handlers share in their context: `response_memory`, `session_streams`, and `response_index` with
+//!    `simple_request`.
 //! 3. Serving: `https_redirect` and `connection` for one request, `fast_path`, `http1` and `https` for one connection,
 //!    and this file for the listener.
 
@@ -24,6 +25,7 @@ pub(super) mod login_throttle;
 pub(super) mod request_timeout;
 pub(super) mod response_index;
 pub(super) mod response_memory;
+pub(super) mod session_streams;
 mod simple_request;
 mod write_timeout;
 

@@ -125,4 +125,12 @@ async fn a_live_screen_opens_a_stream_of_its_own_account() {
     assert_eq!(stream.headers["cache-control"], "no-store");
     assert!(stream.text.starts_with("retry: ") && stream.text.ends_with("event: beat\ndata: 1\n\n"), "{}", stream.text);
     assert_eq!(client.send("GET", "/app/live", &[], "").await.status, 303, "strangers get none");
+    let session = client.world.signed_in(Role::Viewer).await;
+    let busy = SignedInBrowser::of(&client, &session);
+    let streams = &client.context.session_streams;
+    let open: Vec<_> = (0..8).map(|_| streams.open(session.session.id).unwrap()).collect();
+    assert_eq!(client.open(&busy, "/app/live").await.status, 429, "eight at a time");
+    assert_eq!(client.open(&browser, "/app/live").await.status, 200);
+    drop(open);
+    assert_eq!(client.open(&busy, "/app/live").await.status, 200);
 }

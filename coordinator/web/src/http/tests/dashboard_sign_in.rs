@@ -202,11 +202,17 @@ async fn a_mailed_link_works_once_in_its_browser_and_opening_it_uses_nothing() {
     let done = client.send_form(&path, &cookie, "").await;
     assert_eq!((done.status, location(&done)), (303, "/app?range=7d"));
     let session = cookie_of(&done);
+    assert!(!done.headers["set-cookie"].to_str().unwrap().contains("Max-Age"), "without the tick until it is closed");
     assert_eq!(client.send("GET", "/app", &[("cookie", &session)], "").await.status, 200);
     let again = client.send_form(&path, &cookie, "").await;
     assert!(again.status == 403 && again.text.contains("This link does not work"), "{}", again.text);
     let other = client.send_form("/sign-in/link", &[], "email=bob@example.com").await;
     assert_eq!((other.status, mailed_link(&client)), (200, Some(path)), "nothing was sent to a stranger");
+    client.world.clock.set(client.world.service.now() + 1);
+    let asked = client.send_form("/sign-in/link", &[], &format!("email={EMAIL}&keep=on")).await;
+    let path = mailed_link(&client).unwrap();
+    let done = client.send_form(&path, &[("cookie", &cookie_of(&asked))], "").await;
+    assert!(done.headers["set-cookie"].to_str().unwrap().contains("Max-Age=7776000"), "kept, as ticked");
 }
 
 #[tokio::test]
@@ -224,6 +230,7 @@ async fn an_account_is_set_up_by_its_link_once() {
     let done = client.send_form(path, &[], "password=correct+horse&name=Olga").await;
     assert_eq!((done.status, location(&done)), (303, "/app"));
     let cookie = cookie_of(&done);
+    assert!(!done.headers["set-cookie"].to_str().unwrap().contains("Max-Age"), "nobody asked to be kept signed in");
     let opened = client.send("GET", "/app", &[("cookie", &cookie)], "").await;
     assert_eq!(opened.status, 200, "{}", opened.text);
     let owner = client.world.service.people.members(client.world.owner.id).await.unwrap().remove(0).0;
@@ -274,6 +281,13 @@ async fn an_account_without_an_address_gets_its_owners() {
 #[tokio::test]
 async fn a_session_that_idles_or_whose_person_left_is_no_longer_valid() {
     let client = client().await;
+    let leaver = client.world.signed_in(Role::Viewer).await;
+    let left = SignedInBrowser::of(&client, &leaver);
+    assert_eq!(client.open(&left, "/app").await.status, 200);
+    client.world.remove_member(leaver.session.person).await;
+    assert_eq!(client.open(&left, "/app").await.status, 303, "they left the account");
+    assert_eq!(client.submit(&left, "/app/account/security/sessions/end-others", &[]).await.status, 403);
+    assert!(!client.world.service.people.is_signed_in(leaver.session.id).unwrap());
     let browser = SignedInBrowser::of(&client, &client.world.signed_in(Role::Editor).await);
     assert_eq!(client.open(&browser, "/app").await.status, 200);
     client.world.clock.set(client.world.service.now() + 13 * parallax_core::time::DAY);

@@ -150,3 +150,17 @@ async fn a_destination_has_the_link_switched_off_by_default() {
         assert_eq!(client.get(&path).await.body["destination"]["evidenceLink"], stored);
     }
 }
+
+#[tokio::test]
+async fn views_of_evidence_links_are_limited_per_address() {
+    let mut client = TestClient::new().await;
+    let id = client.monitor_with_secrets().await;
+    let path = client.alert_path(id, change(AlertKind::WentDown, 1)).await;
+    for _ in 0..30 {
+        assert_eq!(client.open_evidence(&path).await.status, 200);
+    }
+    let refused = client.open_evidence(&path).await;
+    assert_eq!((refused.status, refused.headers["retry-after"].to_str().unwrap()), (429, "60"));
+    client.peer = "192.0.2.2";
+    assert_eq!(client.open_evidence(&path).await.status, 200, "another visitor");
+}

@@ -280,6 +280,8 @@ pub(crate) struct DestinationScreen {
     pub form: FormView,
     /// Monitors of the page: id and name.
     pub monitors: Vec<(String, String)>,
+    /// Address of the confirmation that shows secrets; empty while they are shown.
+    pub confirm_href: String,
     /// Signing secret of a webhook; `None` for those who may not see it.
     pub secret: Option<String>,
     /// Until when the old secret is valid, while a new one waits.
@@ -304,6 +306,12 @@ impl DestinationScreen {
 
     fn events(&self) -> [(&'static str, &'static str); 5] {
         AlertKind::ALL.map(|kind| (kind.name(), event_text(kind)))
+    }
+
+    /// Hint under a field: of a secret that is stored and not shown, the effect of an empty field.
+    fn hint_of<'a>(&self, name: &str, hint: &'a str) -> &'a str {
+        let is_withheld = !self.confirm_href.is_empty() && ["url", "token", "key"].contains(&name);
+        if is_withheld { "Stored, never shown. Leave it empty to keep it." } else { hint }
     }
 
     /// Input type of a field.

@@ -138,12 +138,15 @@ pub(crate) struct DeliveryScreen {
     pub next: Option<FormattedTime>,
     /// Subject of a mail.
     pub subject: Option<String>,
-    /// Body as sent; `None` if it holds something that only its receiver may know.
+    /// Body as sent; `None` if it holds something that only its receiver may know, or if the reader's role shows no
+    /// bodies.
     pub body: Option<String>,
     /// Size of the body.
     pub size: String,
-    /// Command that sends the same; empty for those who may not see the address.
+    /// Command that sends the same; empty for those who may not see the address, and before they confirm.
     pub curl: String,
+    /// Address of the confirmation that shows the command; empty if it is shown, or if there is none.
+    pub confirm_href: String,
     /// Form of the button.
     pub form: FormView,
 }

@@ -11,7 +11,9 @@ use parallax_service::deliveries::DeliveryContent;
 use parallax_service::idempotency::IdempotentRequest;
 
 use super::data::Names;
+use super::destination_form::sees_secrets;
 use crate::http::HttpContext;
+use crate::http::dashboard::confirm::confirm_path;
 use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm, result_path};
 use crate::http::dashboard::page_screen::{PageScreen, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
@@ -47,14 +49,19 @@ async fn draw(context: &HttpContext, call: RoutedRequest<SignedIn>, refusal: Opt
     let (names, _) = Names::read(context, caller, &page_screen).await?;
     let (form, status) = Form::default().drawn(page_screen.form_token(), refusal);
     let delivery = &content.delivery;
-    // Viewers see no bodies.
-    let body = content.body.clone().filter(|_| caller.allows(Permission::Edit)).map(|body| readable(&body));
+    let body = content.body.as_deref().map(readable);
+    let (href, curl) = (format!("{}/deliveries/{id}", page_screen.base), curl(context, caller, &content));
+    // It has the receiver's address.
+    let (curl, confirm_href) = match curl.is_empty() || sees_secrets(context, &call.caller) {
+        true => (curl, String::new()),
+        false => (String::new(), confirm_path(&href)),
+    };
     let next = match delivery.state {
         DeliveryState::Waiting(at) => Some(clock(at)),
         DeliveryState::Delivered(_) | DeliveryState::Failed(_) | DeliveryState::Dropped(_) => None,
     };
     let screen = DeliveryScreen {
-        href: format!("{}/deliveries/{id}", page_screen.base),
+        href,
         row: names.row(delivery, &page_screen),
         id: id.to_string(),
         attempts: AttemptLine::list(delivery),
@@ -62,7 +69,8 @@ async fn draw(context: &HttpContext, call: RoutedRequest<SignedIn>, refusal: Opt
         subject: content.subject.clone(),
         size: content.body.as_ref().map(|body| size(body.len())).unwrap_or_default(),
         body,
-        curl: curl(context, caller, &content),
+        curl,
+        confirm_href,
         form,
         frame: page_screen.frame(context, caller, Section::Alerts).await?,
     };

@@ -9,12 +9,14 @@ use parallax_core::patch::PatchField;
 use parallax_core::role::Permission;
 use parallax_service::idempotency::IdempotentRequest;
 
-use super::destination_form::draw;
+use super::destination_form::{draw_stored, sees_secrets};
 use crate::http::HttpContext;
-use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm, result_path};
+use crate::http::dashboard::confirm::ask_to_confirm;
+use crate::http::dashboard::forms::{FormRefusal, SubmittedForm, result_path};
 use crate::http::dashboard::page_screen::{PageScreen, ScreenQuestion};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
+use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::{Section, Toast};
 
@@ -37,7 +39,7 @@ pub(super) async fn test(context: Arc<HttpContext>, call: RoutedRequest<SignedIn
     };
     let destination = context.service.destinations.get(&caller, page, id)?;
     let scene = PageScreen::read(&context, &call)?;
-    draw(&context, &caller, scene, &destination, (&Form::default(), Some(refusal))).await
+    draw_stored(&context, &call.caller, scene, &destination, Some(refusal)).await
 }
 
 /// `POST /app/pages/{page}/destinations/{destination}/enable`: switches it on again, or asks its mailbox again.
@@ -55,11 +57,28 @@ pub(super) async fn enable(context: Arc<HttpContext>, mut call: RoutedRequest<Si
     };
     let destination = context.service.destinations.get(&caller, page, id)?;
     let scene = PageScreen::read(&context, &call)?;
-    draw(&context, &caller, scene, &destination, (&Form::default(), Some(refusal))).await
+    draw_stored(&context, &call.caller, scene, &destination, Some(refusal)).await
+}
+
+/// Returns the redirect to the confirmation, and from there to a screen of the destination, before its secrets change;
+/// none if the person confirmed a moment ago.
+fn confirmation(
+    context: &HttpContext,
+    call: &RoutedRequest<SignedIn>,
+    next: &str,
+) -> Result<Option<HttpResponse>, ApiError> {
+    let (page, id) = ids(call)?;
+    call.caller.caller.require(Permission::ManageAlerts)?;
+    context.service.destinations.get(&call.caller.caller, page, id)?;
+    let asks = !sees_secrets(context, &call.caller);
+    Ok(asks.then(|| ask_to_confirm(&format!("{}{next}", path_of(page, id)))))
 }
 
 /// `GET /app/pages/{page}/destinations/{destination}/rotate-secret`
 pub(super) async fn ask_rotate(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    if let Some(confirmation) = confirmation(&context, &call, "/rotate-secret")? {
+        return Ok(confirmation);
+    }
     let question = (
         "Rotate the secret of",
         "The new secret signs beside the old one for 24 h. Enter it where you verify \
@@ -71,6 +90,9 @@ pub(super) async fn ask_rotate(context: Arc<HttpContext>, call: RoutedRequest<Si
 /// `POST /app/pages/{page}/destinations/{destination}/rotate-secret`
 pub(super) async fn rotate(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let (page, id) = ids(&call)?;
+    if let Some(confirmation) = confirmation(&context, &call, "/rotate-secret")? {
+        return Ok(confirmation);
+    }
     let submitted = SubmittedForm::read(&mut call).await?;
     let path = Toast::address(&path_of(page, id), "saved", 1);
     let answer = |_: &Destination| path.clone().into_bytes();
@@ -82,6 +104,9 @@ pub(super) async fn rotate(context: Arc<HttpContext>, mut call: RoutedRequest<Si
 /// `POST /app/pages/{page}/destinations/{destination}/activate-secret`
 pub(super) async fn activate(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let (page, id) = ids(&call)?;
+    if let Some(confirmation) = confirmation(&context, &call, "")? {
+        return Ok(confirmation);
+    }
     let submitted = SubmittedForm::read(&mut call).await?;
     let path = Toast::address(&path_of(page, id), "saved", 1);
     let answer = |_: &Destination| path.clone().into_bytes();

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::data::{Names, destination_row};
 use crate::http::HttpContext;
 use crate::http::api::destinations::body;
+use crate::http::dashboard::confirm::confirm_path;
 use crate::http::dashboard::forms::{
     Form, FormBody, FormRefusal, LOADED, Saved, SubmittedForm, changed, loaded, result_path, saved,
 };
@@ -66,6 +67,7 @@ async fn draw_new(
     let (view, status) = form.drawn(scene.form_token(), refusal);
     let screen = DestinationScreen {
         href: format!("{}/destinations/new", scene.base),
+        confirm_href: String::new(),
         stored: None,
         card: ChannelCard::of(kind.unwrap_or(ChannelKind::Email)),
         form: view,
@@ -85,23 +87,31 @@ pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn
     let (page, id) = (call.page_id()?, call.id::<DestinationId>("destination")?);
     let destination = context.service.destinations.get(&call.caller.caller, page, id)?;
     let scene = PageScreen::read(&context, &call)?;
-    let form = filled(&destination);
-    draw(&context, &call.caller.caller, scene, &destination, (&form, None)).await
+    draw_stored(&context, &call.caller, scene, &destination, None).await
 }
 
 /// `POST /app/pages/{page}/destinations/{destination}`
 pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let (page, id) = (call.page_id()?, call.id::<DestinationId>("destination")?);
-    let submitted = SubmittedForm::read(&mut call).await?;
+    let mut submitted = SubmittedForm::read(&mut call).await?;
     let destination = context.service.destinations.get(&call.caller.caller, page, id)?;
+    keep_withheld(&mut submitted.form);
     let scene = PageScreen::read(&context, &call)?;
     let caller = &call.caller.caller;
     let current = current_values(&destination);
     match change(&context, caller, &scene, &destination, (&submitted, &current)).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
+            let (mut refusal, mut current) = (refusal, current);
+            if !sees_secrets(&context, &call.caller) {
+                current.retain(|name, _| !is_secret(name));
+                let is_conflict = refusal.is_conflict();
+                let withheld = refusal.faults.iter_mut().filter(|fault| is_conflict && is_secret(&fault.field));
+                withheld
+                    .for_each(|fault| fault.text = "Someone else changed this. Save again to replace it.".to_owned());
+            }
             let form = submitted.form.redrawn(&refusal, &current);
-            draw(&context, caller, scene, &destination, (&form, Some(refusal))).await
+            draw(&context, &call.caller, scene, &destination, (&form, Some(refusal))).await
         }
     }
 }
@@ -158,29 +168,70 @@ fn channel_values(channel: &Channel) -> Vec<(&'static str, Option<String>)> {
     }
 }
 
-/// The form of a destination with its values.
-fn filled(destination: &Destination) -> Form {
+/// Returns true for fields with a secret: tokens, keys, and URLs, by which chats and many receivers know the sender.
+fn is_secret(name: &str) -> bool {
+    ["url", "token", "key"].contains(&name)
+}
+
+/// Returns true if the person may see secrets now: they manage alerts, and confirmed their identity a moment ago.
+pub(super) fn sees_secrets(context: &HttpContext, signed_in: &SignedIn) -> bool {
+    let is_confirmed = context.service.people.require_confirmed(&signed_in.session).is_ok();
+    is_confirmed && signed_in.caller.allows(Permission::ManageAlerts)
+}
+
+/// Removes the empty fields that were drawn without their secret, so that what is stored stays. A form that was drawn
+/// with a secret has its fingerprint.
+fn keep_withheld(form: &mut Form) {
+    let drawn = form.text(LOADED).to_owned();
+    let is_drawn = |name: &str| drawn.split(' ').any(|it| it.split_once('=').is_some_and(|(field, _)| field == name));
+    for name in ["url", "token", "key"] {
+        if form.text(name).trim().is_empty() && !is_drawn(name) {
+            form.remove(name);
+        }
+    }
+}
+
+/// The form of a destination with its values; those of secrets only if they are shown.
+fn filled(destination: &Destination, shows_secrets: bool) -> Form {
     let mut form = Form::of([("name", destination.name.as_str())]);
+    let mut drawn = current_values(destination);
+    drawn.retain(|name, _| shows_secrets || !is_secret(name));
     for (name, value) in channel_values(&destination.channel) {
+        let value = value.filter(|_| shows_secrets || !is_secret(name));
         form.set(name, value.unwrap_or_default());
     }
     let kinds = destination.events.iter().flatten().map(|kind: &AlertKind| kind.name());
     kinds.for_each(|kind| form.add("events", kind));
     destination.monitors.iter().flatten().for_each(|id| form.add("monitorIds", id.to_string()));
     form.set("enabled", destination.enabled.to_string());
-    form.set(LOADED, loaded(&current_values(destination)));
+    form.set(LOADED, loaded(&drawn));
     form
 }
 
-/// Replies with the screen of a destination. Who may not manage alerts sees neither its address nor its secret.
-pub(super) async fn draw(
+/// Replies with the screen of a destination as it is stored.
+pub(super) async fn draw_stored(
     context: &HttpContext,
-    caller: &Caller,
+    signed_in: &SignedIn,
+    scene: PageScreen,
+    destination: &Destination,
+    refusal: Option<FormRefusal>,
+) -> HandlerResult {
+    let form = filled(destination, sees_secrets(context, signed_in));
+    draw(context, signed_in, scene, destination, (&form, refusal)).await
+}
+
+/// Replies with the screen of a destination. Only those who manage alerts see its address and its secret, and only for
+/// ten minutes after a confirmation.
+async fn draw(
+    context: &HttpContext,
+    signed_in: &SignedIn,
     scene: PageScreen,
     destination: &Destination,
     (form, refusal): (&Form, Option<FormRefusal>),
 ) -> HandlerResult {
+    let caller = &signed_in.caller;
     let (names, _) = Names::read(context, caller, &scene).await?;
+    let shows_secrets = sees_secrets(context, signed_in);
     let manages = caller.allows(Permission::ManageAlerts);
     let blank = Form::default();
     let (view, status) = if manages { form } else { &blank }.drawn(scene.form_token(), refusal);
@@ -191,13 +242,15 @@ pub(super) async fn draw(
         Channel::Webhook { secret, .. } => Some(secret),
         _ => None,
     };
+    let href = format!("{}/destinations/{}", scene.base, destination.id);
     let screen = DestinationScreen {
-        href: format!("{}/destinations/{}", scene.base, destination.id),
+        confirm_href: if shows_secrets { String::new() } else { confirm_path(&href) },
+        href,
         stored: Some(destination_row(destination, last, caller, &scene)),
         card: ChannelCard::of(destination.channel.kind()),
         form: view,
         monitors: names.monitors(),
-        secret: secrets.filter(|_| manages).map(|secret| secret.newest.clone()),
+        secret: secrets.filter(|_| shows_secrets).map(|secret| secret.newest.clone()),
         old_secret_until: secrets.and_then(|secret| secret.pending_until(scene.now)).map(|at| time(at, scene.now)),
         is_signed: secrets.is_some(),
         test: test_result(context, caller, &scene)?,

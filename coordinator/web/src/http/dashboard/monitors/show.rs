@@ -8,6 +8,7 @@ use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page_view::{self, TimeRange};
 use parallax_core::plan::Plan;
+use parallax_service::ServiceError;
 use parallax_service::monitors::CheckNowReport;
 use parallax_service::monitors::history::CheckNowResult;
 use parallax_service::public_pages::explanation::labels;
@@ -51,7 +52,7 @@ pub(super) async fn check_now(context: Arc<HttpContext>, mut call: RoutedRequest
             let labels = labels(&report.agents, signed_in.is_operator);
             (CheckNowView::new(at, &results(&report, &monitor, plan), &labels), FormStatus::OK)
         }
-        Err(error @ parallax_service::ServiceError::CheckNowTooSoon { .. }) => {
+        Err(error @ (ServiceError::CheckNowTooSoon { .. } | ServiceError::CheckNowLimit { .. })) => {
             let refusal = FormRefusal::of(error)?;
             (CheckNowView::refused(at, refusal.problem.unwrap_or_default()), refusal.status)
         }
