@@ -11,8 +11,9 @@ use parallax_minify::{LineBreaks, markup, prepare_templates, script, style_sheet
 type Failure = Box<dyn std::error::Error>;
 
 /// Parts of the style sheet of pages, in the order of their rules.
-const SITE: [&str; 14] = [
+const SITE: [&str; 15] = [
     "site/colors.css",
+    "site/reset.css",
     "site/base.css",
     "site/header.css",
     "site/incidents.css",
@@ -29,11 +30,12 @@ const SITE: [&str; 14] = [
 ];
 /// Parts of the style sheet of the API reference.
 const REFERENCE: [&str; 2] = ["reference/frame.css", "reference/content.css"];
-/// Parts of the style sheet of the dashboard. Colors are those of pages.
+/// Parts of the style sheet of the dashboard. Colors and the common rules are those of pages.
 const DASHBOARD: &[&str] = &[
     "site/colors.css",
     "site/bar_colors.css",
     "site/region_lines.css",
+    "site/reset.css",
     "dashboard/tokens.css",
     "dashboard/base.css",
     "dashboard/frame.css",
@@ -58,12 +60,20 @@ const DASHBOARD: &[&str] = &[
 /// Scripts by the name under which they are served.
 const SCRIPTS: [(&str, &[&str]); 5] = [
     ("theme.js", &["theme.js"]),
-    ("page.js", &["live_updates.js", "page.js"]),
-    ("embed.js", &["live_updates.js", "embed.js"]),
+    ("page.js", &["times.js", "parts.js", "live_updates.js", "page.js"]),
+    ("embed.js", &["parts.js", "live_updates.js", "embed.js"]),
     ("reference.js", &["reference.js"]),
     (
         "dashboard.js",
-        &["dashboard/screen.js", "dashboard/list.js", "dashboard/live.js", "dashboard/palette.js", "dashboard/keys.js"],
+        &[
+            "times.js",
+            "parts.js",
+            "dashboard/screen.js",
+            "dashboard/list.js",
+            "dashboard/live.js",
+            "dashboard/palette.js",
+            "dashboard/keys.js",
+        ],
     ),
 ];
 /// Place of the style sheet in the script for other websites.

@@ -60,36 +60,7 @@ const liveUpdates = (() => {
     for (const time of all("time[data-f=in]")) setText(time, timeUntil(time));
   };
 
-  // Original HTML of each part, since scripts modify the displayed one.
-  const partsOf = (from) => all("main>[data-part]", from);
-  const originalHtml = new Map(partsOf(document).map((part) => [part.id, part.outerHTML]));
-
-  // The headline is a live region, so its element is kept and only its text changes.
-  const updateHeadline = (shown, fresh) => {
-    shown.className = fresh.className;
-    for (const part of all("svg,p", shown)) part.replaceWith(fresh.querySelector(part.localName) ?? "");
-    setText(shown.querySelector("h2"), fresh.querySelector("h2").textContent);
-  };
-  const replaceParts = (freshDocument) => {
-    for (const part of partsOf(document)) {
-      if (!freshDocument.getElementById(part.id)) {
-        part.remove();
-        originalHtml.delete(part.id);
-      }
-    }
-    let previous = outdatedNotice;
-    for (const fresh of partsOf(freshDocument)) {
-      const shown = document.getElementById(fresh.id);
-      const html = fresh.outerHTML;
-      const isSame = originalHtml.get(fresh.id) === html;
-      if (!shown) previous.after(fresh);
-      else if (!isSame && fresh.id === "headline") updateHeadline(shown, fresh);
-      else if (!isSame) shown.replaceWith(fresh);
-      originalHtml.set(fresh.id, html);
-      previous = document.getElementById(fresh.id);
-    }
-    document.title = freshDocument.title;
-  };
+  const replaceParts = liveParts("main>[data-part]");
 
   // Time when the content was last confirmed, by the visitor's clock.
   let confirmedAt = Math.min(Date.now(), Date.parse(written.dateTime));

@@ -49,18 +49,8 @@
     };
   }
 
-  // Times in the visitor's time zone. Formats: t is date and time, w has the weekday too, c is the time only, d the
-  // date only.
+  // Times in the visitor's time zone.
   const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const thisYear = new Date().getFullYear();
-  const localTime = (at, format, onPaper) => {
-    const options = format === "c" ? {} : { day: "numeric", month: "short" };
-    const isOtherYear = format !== "d" && at.getFullYear() !== thisYear;
-    if (format !== "c" && (onPaper || isOtherYear)) options.year = "numeric";
-    if (format === "w") options.weekday = "short";
-    if (format !== "d") Object.assign(options, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-    return at.toLocaleString(lang, options);
-  };
   const showLocalTimes = (onPaper = false) => {
     for (const time of all("time[data-f]")) {
       const at = new Date(time.dateTime);
@@ -71,7 +61,8 @@
         continue;
       }
       if (!time.title) time.title = time.textContent;
-      setText(time, format === "ago" && !onPaper ? liveUpdates.age(time) : localTime(at, format, onPaper));
+      const isAge = format === "ago" && !onPaper;
+      setText(time, isAge ? liveUpdates.age(time) : localTime(at, format, lang, onPaper));
     }
     const note = document.getElementById("zone");
     if (note && timeZone && timeZone !== note.dataset.zone) {

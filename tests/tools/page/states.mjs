@@ -10,6 +10,9 @@ await accessible(empty, "a page without monitors");
 
 const make = async (body) => (await api("POST", "/monitors", body)).monitor;
 const up = await make({ name: "Web shop", groupName: "Shop", url: told.target });
+const young = await open("");
+holds("a new page shows 24 hours by default", (await young.locator(".strip").first().locator("a").count()) === 24);
+await shot(young, "page-young");
 const paused = await make({ name: "Old shop", groupName: "Shop", url: told.target, paused: true });
 const fresh = await make({ name: "Nightly job", groupName: "Jobs", type: "heartbeat", periodMinutes: 60 });
 const covered = await make({ name: "Database", groupName: "Jobs", url: told.target });

@@ -31,6 +31,7 @@
   const help = () => {
     const dialog = document.createElement("dialog");
     dialog.className = "dialog";
+    dialog.setAttribute("aria-label", "Keyboard");
     const lines = [
       ["Ctrl K", "search"],
       ["/", "filter"],
@@ -66,13 +67,19 @@
     x: select,
     n: () => document.querySelector(".head a.main-act")?.click(),
   };
+  // The main button decides what a form does: without it, an update of an incident would notify everybody.
+  const submitForm = (form) => form?.querySelector("button.main-act")?.click();
   document.addEventListener("keydown", (event) => {
+    if (document.querySelector("dialog[open]")) return;
     const isSearch = event.key === "k" && (event.ctrlKey || event.metaKey);
     if (isSearch) {
       event.preventDefault();
       search();
     }
-    if (event.key === "Enter" && event.ctrlKey) event.target.closest("form")?.requestSubmit();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      submitForm(event.target.closest("form"));
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     const was = prefix;
     prefix = event.key === "g" ? "g" : "";

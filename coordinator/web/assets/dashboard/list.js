@@ -13,6 +13,10 @@
     filters.addEventListener("submit", () => {
       for (const field of filters.elements) if (!field.value) field.disabled = true;
     });
+    // The browser's "back" may show the screen as it was left.
+    addEventListener("pageshow", () => {
+      for (const field of filters.elements) field.disabled = false;
+    });
   }
 
   const bar = document.querySelector("[data-bulk]");
@@ -85,7 +89,7 @@
     updateBar();
   }
 
-  // Room that a menu leaves at the end of the window, for the bar and the tabs (pixels).
+  // Distance of a menu from the end of the window, for the bar and the tabs (pixels).
   const MENU_MARGIN = 80;
 
   // The menu of a row is made when it is opened, so that a long list stays small.

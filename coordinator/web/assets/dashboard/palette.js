@@ -5,32 +5,77 @@
   const link = document.querySelector(".find");
   if (!link || !window.HTMLDialogElement) return;
 
+  // Delay of a search after the last key (milliseconds).
+  const DELAY = 150;
+
   let dialog = null;
+  let field = null;
   let wanted = "";
+  let timer = 0;
   const hits = () => all("#hits a");
   const choose = (at) => {
     const list = hits();
-    for (const hit of list) hit.removeAttribute("aria-selected");
+    for (const hit of list) hit.setAttribute("aria-selected", "false");
     const next = list[Math.max(0, Math.min(list.length - 1, at))];
     next?.setAttribute("aria-selected", "true");
     next?.scrollIntoView({ block: "nearest" });
+    if (next) field.setAttribute("aria-activedescendant", next.id);
+    else field.removeAttribute("aria-activedescendant");
   };
-  const chosen = () => hits().findIndex((hit) => hit.hasAttribute("aria-selected"));
+  const chosen = () => hits().findIndex((hit) => hit.getAttribute("aria-selected") === "true");
 
-  const find = async (text) => {
-    wanted = text;
-    const response = await fetch(`/app/search?q=${encodeURIComponent(text)}`);
-    const found = new DOMParser().parseFromString(await response.text(), "text/html");
+  // The field keeps the focus: screen readers follow the chosen option.
+  const describe = (list) => {
+    const options = hits();
+    field.setAttribute("aria-expanded", String(options.length > 0));
+    if (options.length) list.setAttribute("role", "listbox");
+    else list.removeAttribute("role");
+    for (const title of all("h2", list)) {
+      title.setAttribute("role", "presentation");
+      title.nextElementSibling.setAttribute("role", "group");
+      title.nextElementSibling.setAttribute("aria-label", title.textContent);
+    }
+    for (const item of all("li", list)) item.setAttribute("role", "presentation");
+    options.forEach((option, at) => {
+      option.id = `hit-${at}`;
+      option.tabIndex = -1;
+      option.setAttribute("role", "option");
+    });
+  };
+  const show = (found) => {
     const results = found.getElementById("results");
-    // A later search may have answered first.
-    if (wanted !== text || !dialog || !results) return;
+    if (!results) throw new Error("it is another page");
     // The screen below may lack the icons of the results.
     const sprite = document.querySelector(".sprite");
     for (const symbol of all(".sprite symbol", found)) {
       if (!document.getElementById(symbol.id)) sprite.append(symbol);
     }
-    document.getElementById("hits").replaceChildren(...results.childNodes);
+    const list = document.getElementById("hits");
+    list.replaceChildren(...results.childNodes);
+    describe(list);
     choose(0);
+  };
+  const find = async (text) => {
+    const address = `/app/search?q=${encodeURIComponent(text)}`;
+    try {
+      const response = await fetch(address);
+      const found = new DOMParser().parseFromString(await response.text(), "text/html");
+      // A later search may have answered first.
+      if (wanted === text && dialog) show(found);
+    } catch {
+      if (wanted !== text || !dialog) return;
+      const note = document.createElement("p");
+      note.className = "empty";
+      note.textContent = "The search did not answer. Type again to retry.";
+      document.getElementById("hits").replaceChildren(note);
+      describe(document.getElementById("hits"));
+      choose(0);
+    }
+  };
+  const findSoon = () => {
+    wanted = field.value;
+    clearTimeout(timer);
+    timer = setTimeout(find, DELAY, wanted);
   };
 
   const open = () => {
@@ -38,14 +83,19 @@
     dialog = document.createElement("dialog");
     dialog.className = "palette";
     dialog.setAttribute("aria-label", "Search");
-    const field = document.createElement("input");
+    field = document.createElement("input");
     field.type = "search";
+    field.setAttribute("role", "combobox");
+    field.setAttribute("aria-autocomplete", "list");
+    field.setAttribute("aria-controls", "hits");
+    field.setAttribute("aria-expanded", "false");
     field.setAttribute("aria-label", "Search monitors, pages and settings");
     field.placeholder = "Search monitors, pages and settings";
     const list = document.createElement("div");
     list.id = "hits";
+    list.setAttribute("aria-label", "Results");
     dialog.append(field, list);
-    field.oninput = () => find(field.value);
+    field.oninput = findSoon;
     field.onkeydown = (event) => {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step) {
@@ -58,16 +108,20 @@
       if (event.target === dialog) dialog.close();
     };
     dialog.onclose = () => {
+      clearTimeout(timer);
       dialog.remove();
       dialog = null;
     };
     document.body.append(dialog);
     dialog.showModal();
     field.focus();
+    wanted = "";
     find("");
   };
   for (const opener of all(".find,.top a[href='/app/search']")) {
     opener.addEventListener("click", (event) => {
+      // With a key held, the link opens the search screen in a tab or window of its own.
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
       event.preventDefault();
       open();
     });

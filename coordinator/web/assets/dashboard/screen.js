@@ -37,18 +37,17 @@ const dashboard = (() => {
     menu?.querySelector("summary").focus();
   });
 
-  // Times in the person's zone: `at` and `t` as a clock for today, with the date otherwise. The title is in UTC.
-  const localTime = (at) => {
-    const isToday = at.toDateString() === new Date().toDateString();
-    const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-    const options = isToday ? clock : { day: "numeric", month: "short", ...clock };
-    return at.toLocaleString(document.documentElement.lang === "en" ? "en-GB" : undefined, options);
-  };
+  // Times in the person's zone, without the date of today. The title is in UTC.
+  const lang = document.documentElement.lang === "en" ? "en-GB" : document.documentElement.lang;
   const showTimes = (from = document) => {
     for (const time of all("time[data-f]", from)) {
       const at = new Date(time.dateTime);
+      if (isNaN(at)) continue;
       time.title = at.toISOString().replace("T", " ").replace(".000Z", " UTC");
-      setText(time, localTime(at));
+      const now = new Date();
+      const isToday = at.toDateString() === now.toDateString() && time.dataset.f !== "d";
+      const isOtherYear = at.getFullYear() !== now.getFullYear();
+      setText(time, localTime(at, time.dataset.f, lang, isOtherYear, isToday));
     }
   };
 
@@ -93,6 +92,20 @@ const dashboard = (() => {
   });
   addEventListener("pageshow", () => {
     for (const form of all("form[data-sent]")) delete form.dataset.sent;
+  });
+
+  // Leaving a long form with changes asks first.
+  let isTouched = false;
+  document.addEventListener("input", (event) => {
+    if (event.target.closest("form[data-guard]")) isTouched = true;
+  });
+  document.addEventListener("submit", (event) => {
+    if (!event.defaultPrevented) isTouched = false;
+  });
+  addEventListener("beforeunload", (event) => {
+    if (isTouched) event.preventDefault();
+    // Those who stay are not asked again until the next change.
+    isTouched = false;
   });
 
   showTimes();

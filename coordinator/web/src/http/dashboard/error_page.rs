@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{ROOT, with_security_headers};
 use crate::http::error::ApiError;
 use crate::http::response::HttpResponse;
-use crate::views::dashboard::DoorMessage;
+use crate::views::dashboard::MessagePage;
 use crate::views::dashboard::form::FieldFault;
 
 /// Builds the page of an error. It keeps the headers of the API's error, such as `Retry-After`.
@@ -18,14 +18,14 @@ pub(in crate::http) fn error_page(error: ApiError) -> HttpResponse {
     with_security_headers(reply.map_body(|_| page.html().into()).with(CONTENT_TYPE, html))
 }
 
-fn page_of(reply: &HttpResponse) -> DoorMessage {
+fn page_of(reply: &HttpResponse) -> MessagePage {
     let seconds = reply.header(&::http::header::RETRY_AFTER).and_then(|seconds| seconds.to_str().ok());
     match (reply.status(), seconds) {
-        (StatusCode::NOT_FOUND, _) => DoorMessage::new("Not found", "Not found, or you have no access.".to_owned()),
+        (StatusCode::NOT_FOUND, _) => MessagePage::new("Not found", "Not found, or you have no access.".to_owned()),
         (StatusCode::TOO_MANY_REQUESTS, Some(seconds)) => {
-            DoorMessage::new("Too many requests", format!("Too many requests. Wait {seconds} seconds."))
+            MessagePage::new("Too many requests", format!("Too many requests. Wait {seconds} seconds."))
         }
-        (status, _) => DoorMessage::new(title_of(status), FieldFault::sentence(&message_of(reply.body()))),
+        (status, _) => MessagePage::new(title_of(status), FieldFault::sentence(&message_of(reply.body()))),
     }
     .with_link(ROOT, "Overview")
 }

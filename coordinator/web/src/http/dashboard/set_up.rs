@@ -17,7 +17,7 @@ use crate::http::public::{FormFields, is_https};
 use crate::http::response::HttpResponse;
 use crate::http::route::{HttpRoute, public_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::{DoorMessage, SetUpForm};
+use crate::views::dashboard::{MessagePage, SetUpForm};
 
 /// Routes of the set-up.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -82,6 +82,6 @@ fn form(context: &HttpContext, token: &str, account: SetUpAccount) -> SetUpForm 
 
 fn invalid_link() -> HttpResponse {
     let text = "It was used, or is older than a day. On the host, `parallax account link` prints another.".to_owned();
-    let page = DoorMessage::new("This link does not work", text).with_link("/sign-in", "Sign in");
+    let page = MessagePage::new("This link does not work", text).with_link("/sign-in", "Sign in");
     screen(page.html()).with_status(StatusCode::NOT_FOUND)
 }

@@ -21,7 +21,7 @@ use crate::http::response::HttpResponse;
 use crate::http::route::{HttpRoute, public_route, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::http::server::client_ip::{self, address_key};
-use crate::views::dashboard::{DoorMessage, LinkButton, SignInForm};
+use crate::views::dashboard::{LinkButton, MessagePage, SignInForm};
 
 // The pages say how long a link works.
 const _: () = assert!(LINK_LIFE == 15 * MINUTE);
@@ -114,7 +114,7 @@ async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Ha
     let text = format!(
         "If {email} has an account, a sign-in link is on its way. It works once, for 15 minutes, in this browser."
     );
-    let page = screen(DoorMessage::new("Check your inbox", text).with_link("/sign-in", "Back to sign-in").html());
+    let page = screen(MessagePage::new("Check your inbox", text).with_link("/sign-in", "Back to sign-in").html());
     Ok(match browser_cookie(browser, LINK_LIFE / SECOND, is_https(&context)) {
         Some(cookie) => page.with(SET_COOKIE, cookie),
         None => page,
@@ -166,7 +166,7 @@ fn refused_link(validity: LinkValidity) -> HttpResponse {
             ("This link does not work", "It was used, or is older than 15 minutes. Ask for a new one.")
         }
     };
-    let page = DoorMessage::new(title, text.to_owned()).with_link("/sign-in", "Sign in");
+    let page = MessagePage::new(title, text.to_owned()).with_link("/sign-in", "Sign in");
     screen(page.html()).with_status(StatusCode::FORBIDDEN)
 }
 

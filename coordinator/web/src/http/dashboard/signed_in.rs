@@ -21,7 +21,7 @@ use crate::http::route::Handler;
 use crate::http::routed_request::RoutedRequest;
 use crate::http::server::request_timeout::{self, BodyReceived};
 use crate::http::server::response_memory::ResponseOwner;
-use crate::views::dashboard::DoorMessage;
+use crate::views::dashboard::MessagePage;
 
 /// Name of the header that holds it in a script's request.
 const FORM_TOKEN_HEADER: HeaderName = HeaderName::from_static("x-form-token");
@@ -85,7 +85,7 @@ fn ask_to_sign_in(call: &RoutedRequest<()>) -> HttpResponse {
         return see_other(&sign_in);
     }
     let text = "You are signed out. Sign in, then send the form again: your browser's Back button shows it.".to_owned();
-    let page = DoorMessage::new("Signed out", text).with_link(&sign_in, "Sign in");
+    let page = MessagePage::new("Signed out", text).with_link(&sign_in, "Sign in");
     HttpResponse::html(page.html()).with_status(StatusCode::FORBIDDEN)
 }
 

@@ -185,7 +185,7 @@ async fn an_own_domain_shows_its_records_and_can_be_looked_up() {
         "parallax-domain-verification=",
         "CNAME",
         "status.example",
-        "Look now",
+        "Check now",
     ] {
         assert!(shown.contains(text), "{text} in {shown}");
     }

@@ -32,7 +32,7 @@ pub(crate) struct KeysScreen {
 struct KeyRow {
     id: String,
     name: String,
-    made: FormattedTime,
+    created: FormattedTime,
     access: &'static str,
     reach: String,
     last_used: Option<FormattedTime>,
@@ -55,7 +55,7 @@ impl KeysScreen {
         let row = |key: &ApiKey| KeyRow {
             id: key.id.to_string(),
             name: key.name.clone(),
-            made: words::time(key.created_at, now),
+            created: words::time(key.created_at, now),
             access: access_text(key.access),
             reach: reach_text(&frame, key),
             last_used: key.last_used_at.map(|at| words::time(at, now)),

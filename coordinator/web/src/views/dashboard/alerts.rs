@@ -6,7 +6,8 @@ use parallax_core::event::AlertKind;
 use parallax_core::time::{DAY, Timestamp};
 use parallax_template::template_file;
 
-use super::deliveries::{DeliveryFilters, DeliveryRow, TestResult, attempt_answer};
+use super::deliveries::{DeliveryFilters, DeliveryRow, TestResult};
+use super::delivery_text::{attempt_answer, event_text};
 use super::form::FormView;
 use super::frame::Frame;
 use super::words;
@@ -194,17 +195,6 @@ pub(crate) fn gets(destination: &Destination) -> String {
         Some(ids) => words::count(ids.len(), "monitor", "monitors"),
     };
     format!("{events}; {monitors}")
-}
-
-/// Words for a kind of alert.
-pub(crate) const fn event_text(kind: AlertKind) -> &'static str {
-    match kind {
-        AlertKind::WentDown => "Down",
-        AlertKind::StillDown => "Still down",
-        AlertKind::Recovered => "Recovered",
-        AlertKind::WentSlow => "Slow",
-        AlertKind::BackToNormal => "Back to normal",
-    }
 }
 
 /// Destinations, delivery log and settings of a page.

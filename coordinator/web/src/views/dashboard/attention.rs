@@ -206,9 +206,7 @@ fn heartbeat_reason(input: MonitorStatusInput<'_>) -> String {
     let Check::Heartbeat(check) = &monitor.check else { return String::new() };
     let period = words::duration(i64::from(check.period_seconds) * 1000);
     let last = view.last_ping_at.map(|at| format!(", last ping {}", words::time(at, now).text)).unwrap_or_default();
-    let run = view
-        .last_run_ms
-        .map(|millis| format!(" The run before took {}.", words::duration(i64::try_from(millis).unwrap_or(i64::MAX))));
+    let run = view.last_run_ms.map(|millis| format!(" The run before took {}.", words::elapsed(millis)));
     format!("Expected every {period}{last}.{}", run.unwrap_or_default())
 }
 

@@ -4,24 +4,12 @@ use parallax_core::delivery::{Delivery, DeliveryAttempt, DeliveryState, excerpt}
 use parallax_core::time::Timestamp;
 use parallax_template::template_file;
 
+use super::delivery_text::attempt_answer;
 use super::form::FormView;
 use super::frame::Frame;
 use super::words;
 use crate::views::assets;
 use crate::views::format::FormattedTime;
-
-/// Writes what a receiver answered: "500 in 84 ms".
-pub(crate) fn attempt_answer(attempt: &DeliveryAttempt) -> String {
-    let time = match attempt.duration_ms {
-        ms if ms < 1000 => format!("{ms} ms"),
-        ms => format!("{:.1} s", f64::from(ms) / 1000.0),
-    };
-    match (attempt.status, &attempt.error) {
-        (Some(status), _) => format!("{status} in {time}"),
-        (None, Some(error)) => error.clone(),
-        (None, None) => format!("in {time}"),
-    }
-}
 
 /// State of a delivery: CSS class with icon, and words.
 pub(crate) fn delivery_state(delivery: &Delivery) -> (&'static str, &'static str) {

@@ -27,6 +27,10 @@ pub(super) fn insert_sprite(document: String) -> String {
     let Some((before, after)) = document.split_once(PLACE) else { return document };
     let names: BTreeSet<&str> =
         document.split(USE).skip(1).filter_map(|rest| rest.split_once('"')).map(|(name, _)| name).collect();
+    #[cfg(test)]
+    for name in &names {
+        assert!(SYMBOLS.contains_key(name), "no icon {name}");
+    }
     let mut sprite = String::with_capacity(document.len() + 4096);
     sprite.push_str(before);
     sprite.push_str("<svg class=\"sprite\" aria-hidden=\"true\" width=\"0\" height=\"0\">");

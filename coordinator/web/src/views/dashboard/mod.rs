@@ -8,8 +8,8 @@ mod attention;
 mod browser_name;
 mod bulk;
 pub(crate) mod deliveries;
+pub(crate) mod delivery_text;
 pub(crate) mod deploys;
-mod door;
 pub(crate) mod form;
 mod frame;
 mod icons;
@@ -24,6 +24,7 @@ mod overview;
 mod samples;
 mod search;
 pub(crate) mod settings;
+mod signed_out;
 mod state_label;
 pub(crate) mod subscribers;
 #[cfg(test)]
@@ -36,13 +37,13 @@ mod words;
 pub(crate) use self::account::{KeysScreen, NewKeyScreen, SecurityScreen};
 pub(crate) use self::attention::AttentionRow;
 pub(crate) use self::bulk::BulkScreen;
-pub(crate) use self::door::{ConfirmForm, DoorMessage, LinkButton, SetUpForm, SignInForm};
 pub(crate) use self::frame::{Frame, PageEntry, Section, SignedInPerson};
 pub(crate) use self::monitor_list::{ListFilter, MonitorListScreen, RowInput};
 pub(crate) use self::overview::{
     AlertFigures, ChangeRow, HeadlineText, MeshText, NextMaintenance, OverviewParts, OverviewScreen, PageRow, Tile,
 };
 pub(crate) use self::search::{SearchHit, SearchScreen};
+pub(crate) use self::signed_out::{ConfirmForm, LinkButton, MessagePage, SetUpForm, SignInForm};
 pub(crate) use self::state_label::{MonitorStatusInput, StateText};
 pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast};
 pub(crate) use self::words::{clock, count, duration, time};

@@ -322,7 +322,7 @@ fn row(input: &RowInput<'_>) -> MonitorRow {
     let MonitorStatusInput { monitor, view, condition, .. } = input.status;
     let is_heartbeat = monitor.check.kind() == CheckKind::Heartbeat;
     let latency = input.latency_ms.map(|latency| format::format_milliseconds(latency, in_english()));
-    let run = view.last_run_ms.map(|millis| super::words::duration(i64::try_from(millis).unwrap_or(i64::MAX)));
+    let run = view.last_run_ms.map(super::words::elapsed);
     MonitorRow {
         id: monitor.id,
         name: monitor.name.clone(),

@@ -129,9 +129,7 @@ impl AlertFigures {
     ) -> Self {
         durations.sort_unstable();
         let median = durations.get(durations.len() / 2);
-        let in_words = |millis: &i64| {
-            if *millis < 60_000 { format!("{:.1} s", *millis as f64 / 1000.0) } else { words::duration(*millis) }
-        };
+        let in_words = |millis: &i64| words::elapsed(u64::try_from(*millis).unwrap_or_default());
         Self {
             delivered,
             undelivered,

@@ -158,3 +158,22 @@ fn search_finds_pages_and_sections_by_their_words() {
     assert_eq!([results("northwind"), results("MESH"), results("zebra")], [2, 1, 0]);
     assert!(found("zebra").contains("Nothing matches."));
 }
+
+#[test]
+fn screens_with_live_parts_follow_the_stream_and_others_do_not() {
+    let templates = concat!(env!("CARGO_MANIFEST_DIR"), "/templates/dashboard");
+    let mut count = 0;
+    for entry in std::fs::read_dir(templates).unwrap() {
+        let path = entry.unwrap().path();
+        // The parts are inserted into screens; the other file shows them all.
+        if path.is_dir() || path.ends_with("components.html") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let has_parts = text.contains("data-part");
+        let is_live = text.contains("ui::live(frame)") || text.contains("mon::head(");
+        assert_eq!(has_parts, is_live, "{}", path.display());
+        count += usize::from(is_live);
+    }
+    assert!(count > 8, "{count}");
+}

@@ -9,7 +9,7 @@ pub(crate) const TOAST_PARAM: &str = "done";
 pub(crate) const TOAST_COUNT_PARAM: &str = "count";
 
 /// Toasts: name, text for one thing, text for several, where `{}` is the number.
-const TOASTS: [(&str, &str, &str); 22] = [
+const TOASTS: [(&str, &str, &str); 21] = [
     ("saved", "Changes saved", "{} changes saved"),
     ("created", "Created", "{} created"),
     ("deleted", "Deleted", "{} deleted"),
@@ -18,7 +18,6 @@ const TOASTS: [(&str, &str, &str); 22] = [
     ("monitors-paused", "1 monitor paused", "{} monitors paused"),
     ("monitors-resumed", "1 monitor resumed", "{} monitors resumed"),
     ("monitors-grouped", "1 monitor moved", "{} monitors moved"),
-    ("monitors-changed", "1 monitor changed", "{} monitors changed"),
     ("monitors-deleted", "1 monitor deleted", "{} monitors deleted"),
     ("posted", "Posted", "Posted. {} messages are on their way."),
     ("maintenance-started", "Maintenance started", "Maintenance started for {} monitors"),

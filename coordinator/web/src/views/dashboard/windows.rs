@@ -95,6 +95,11 @@ impl WindowFormScreen {
         [("1d", "1 day"), ("1h", "1 hour"), ("15m", "15 min")]
     }
 
+    /// Monitors of the page: id and name.
+    fn monitors_to_tick(&self) -> Vec<(&str, &str)> {
+        self.choices.monitors.iter().map(|monitor| (monitor.id.as_str(), monitor.name.as_str())).collect()
+    }
+
     /// Reminders of the form other than the usual ones, separated by commas.
     fn other_reminders(&self) -> String {
         let usual = Self::reminders();

@@ -16,6 +16,15 @@ pub(crate) fn duration(millis: i64) -> String {
     }
 }
 
+/// Formats a measured time: "84 ms", "1.2 s", from a minute on as a length.
+pub(crate) fn elapsed(millis: u64) -> String {
+    match millis {
+        0..1000 => format!("{millis} ms"),
+        1000..60_000 => format!("{}.{} s", millis / 1000, millis % 1000 / 100),
+        _ => duration(i64::try_from(millis).unwrap_or(i64::MAX)),
+    }
+}
+
 /// Formats a number of things: "1 monitor", "3 monitors".
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
@@ -55,6 +64,15 @@ mod tests {
             assert_eq!(duration(millis), expected, "{millis}");
         }
         assert_eq!([count(1, "monitor", "monitors"), count(0, "monitor", "monitors")], ["1 monitor", "0 monitors"]);
+    }
+
+    #[test]
+    fn a_measured_time_is_never_zero_seconds() {
+        assert_eq!(
+            [0, 40, 999, 1000, 1249, 59_999].map(elapsed),
+            ["0 ms", "40 ms", "999 ms", "1.0 s", "1.2 s", "59.9 s"]
+        );
+        assert_eq!([60_000, 7_500_000].map(elapsed), ["1 min", "2 h 5 min"]);
     }
 
     #[test]

@@ -14,7 +14,8 @@ use crate::http::api::mask;
 use crate::http::dashboard::page_screen::PageScreen;
 use crate::http::error::ApiError;
 use crate::views::dashboard::alerts::{ChannelCard, DestinationHealth, DestinationRow, gets};
-use crate::views::dashboard::deliveries::{DeliveryRow, attempt_answer, delivery_state};
+use crate::views::dashboard::deliveries::{DeliveryRow, delivery_state};
+use crate::views::dashboard::delivery_text::{attempt_answer, delivery_event_text, recipient_text};
 use crate::views::dashboard::time;
 
 /// Deliveries among which the last answers of destinations are looked for.
@@ -52,21 +53,16 @@ impl Names {
     /// Makes the line of a delivery.
     pub(super) fn row(&self, delivery: &Delivery, page_screen: &PageScreen) -> DeliveryRow {
         let monitor = delivery.monitor.and_then(|id| self.monitors.iter().find(|(known, _)| *known == id));
-        let to = match delivery.to {
-            Recipient::Destination(id) | Recipient::UnconfirmedDestination(id) => {
-                self.destinations.get(&id).cloned().unwrap_or_else(|| "a deleted destination".to_owned())
-            }
-            Recipient::Subscriber(_) => "a subscriber".to_owned(),
-            Recipient::Owner(_) => "the account’s mailbox".to_owned(),
-            Recipient::Visitor(_) => "a visitor".to_owned(),
-            Recipient::OperatorMail | Recipient::OperatorWebhook => "the operator".to_owned(),
+        let destination = match delivery.to {
+            Recipient::Destination(id) | Recipient::UnconfirmedDestination(id) => self.destinations.get(&id),
+            _ => None,
         };
         DeliveryRow {
             href: format!("{}/deliveries/{}", page_screen.base, delivery.id),
             at: time(delivery.created_at, page_screen.now),
-            event: delivery.event.clone(),
+            event: delivery_event_text(&delivery.event),
             about: monitor.map(|(_, name)| name.clone()).unwrap_or_default(),
-            to,
+            to: recipient_text(delivery.to, destination.map(String::as_str)),
             state: delivery_state(delivery),
             answer: delivery.attempt_log.last().map(attempt_answer).unwrap_or_default(),
         }

@@ -23,6 +23,7 @@ use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Toast;
+use crate::views::dashboard::delivery_text::delivery_event_text;
 use crate::views::dashboard::incidents::{
     AffectedMonitorChoice, IncidentChoices, IncidentPreview, IncidentScreen, IncidentState, UpdateLine, impact_class,
     monitors_text,
@@ -136,7 +137,8 @@ async fn sent_so_far(context: &HttpContext, caller: &Caller, detail: &IncidentDe
         }
     }
     let total = delivered + waiting + failed;
-    let mut text = format!("Last message ({event}): {delivered} of {total} subscribers reached");
+    let mut text =
+        format!("Last message ({}): {delivered} of {total} subscribers reached", delivery_event_text(&event));
     for (number, what) in [(waiting, "still on their way"), (failed, "failed")] {
         if number > 0 {
             text.push_str(&format!(", {number} {what}"));

@@ -21,6 +21,7 @@ use crate::http::api::monitors::history::read_cursor;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Frame;
+use crate::views::dashboard::delivery_text::recipient_text;
 use crate::views::dashboard::monitor::alerts::{AlertRow, MonitorAlerts};
 use crate::views::dashboard::monitor::heading::{MonitorHeading, MonitorTab};
 use crate::views::dashboard::monitor::lists::{MonitorChangeRow, MonitorEvents, MonitorRounds};
@@ -118,13 +119,12 @@ pub(super) async fn alerts(context: Arc<HttpContext>, call: RoutedRequest<Signed
     let slice = service.deliveries.list(caller, page.id, filter).await?;
     let destinations = service.destinations.list(caller, page.id).await?;
     let names: BTreeMap<DestinationId, String> = destinations.into_iter().map(|it| (it.id, it.name)).collect();
-    let name = |to: Recipient| match to {
-        Recipient::Destination(id) | Recipient::UnconfirmedDestination(id) => {
-            names.get(&id).cloned().unwrap_or_else(|| "a deleted destination".to_owned())
-        }
-        Recipient::Owner(_) => "the account's mailbox".to_owned(),
-        Recipient::Subscriber(_) | Recipient::Visitor(_) => "a subscriber".to_owned(),
-        Recipient::OperatorMail | Recipient::OperatorWebhook => "the operator".to_owned(),
+    let name = |to: Recipient| {
+        let destination = match to {
+            Recipient::Destination(id) | Recipient::UnconfirmedDestination(id) => names.get(&id),
+            _ => None,
+        };
+        recipient_text(to, destination.map(String::as_str))
     };
     let page_path = format!("/app/pages/{}", page.id);
     let row = |delivery: &parallax_core::delivery::Delivery| {

@@ -16,7 +16,7 @@ use crate::http::error::HandlerResult;
 use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::run_blocking;
-use crate::views::dashboard::DoorMessage;
+use crate::views::dashboard::MessagePage;
 use crate::views::page::StatusPage;
 use crate::views::render;
 
@@ -60,5 +60,5 @@ async fn reply(context: &HttpContext, caller: &Caller, unsaved: PagePreview) -> 
 }
 
 fn message(text: &str) -> HttpResponse {
-    preview(DoorMessage::new("No preview", text.to_owned()).html())
+    preview(MessagePage::new("No preview", text.to_owned()).html())
 }

@@ -1,7 +1,7 @@
 //! Alerts of a monitor: the deliveries with their results.
 
 use chrono_tz::Tz;
-use parallax_core::delivery::{Delivery, DeliveryState};
+use parallax_core::delivery::Delivery;
 use parallax_core::time::Timestamp;
 use parallax_template::template_file;
 
@@ -9,6 +9,8 @@ use super::evidence::clock_time;
 use super::heading::MonitorHeading;
 use crate::views::assets;
 use crate::views::dashboard::Frame;
+use crate::views::dashboard::deliveries::delivery_state;
+use crate::views::dashboard::delivery_text::{attempt_answer, delivery_event_text};
 use crate::views::format::FormattedTime;
 
 /// Screen with the alerts of a monitor.
@@ -44,40 +46,16 @@ impl AlertRow {
     /// Builds the row of a delivery to a destination of that name.
     pub(crate) fn of(delivery: &Delivery, destination: String, (now, zone): (Timestamp, Tz), page_path: &str) -> Self {
         let attempts = delivery.attempts.total();
-        let answer = delivery.attempt_log.last().map(|attempt| match (attempt.status, &attempt.error) {
-            (Some(status), None) => format!("answered {status} in {} ms", attempt.duration_ms),
-            (Some(status), Some(error)) => format!("{status}: {error}"),
-            (None, Some(error)) => error.clone(),
-            (None, None) => format!("accepted in {} ms", attempt.duration_ms),
-        });
+        let answer = delivery.attempt_log.last().map(attempt_answer);
         let answer = answer.unwrap_or_else(|| "not attempted yet".to_owned());
+        let (class, text) = delivery_state(delivery);
         Self {
             href: format!("{page_path}/deliveries/{}", delivery.id),
             at: clock_time(delivery.created_at, now, zone),
-            event: event_words(&delivery.event).to_owned(),
+            event: delivery_event_text(&delivery.event),
             destination,
-            state: state_label(delivery.state),
+            state: (class, class, text),
             answer: if attempts > 1 { format!("{answer}, attempt {attempts}") } else { answer },
         }
-    }
-}
-
-fn event_words(event: &str) -> &str {
-    match event {
-        "went-down" => "Down",
-        "still-down" => "Still down",
-        "recovered" => "Up again",
-        "went-slow" => "Slow",
-        "back-to-normal" => "Back to normal",
-        other => other,
-    }
-}
-
-const fn state_label(state: DeliveryState) -> (&'static str, &'static str, &'static str) {
-    match state {
-        DeliveryState::Delivered(_) => ("up", "up", "delivered"),
-        DeliveryState::Waiting(_) => ("slow", "slow", "waiting"),
-        DeliveryState::Failed(_) => ("down", "down", "given up"),
-        DeliveryState::Dropped(_) => ("none", "none", "not sent"),
     }
 }

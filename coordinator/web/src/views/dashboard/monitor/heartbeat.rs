@@ -9,9 +9,9 @@ use parallax_template::template_file;
 
 use super::evidence::clock_time;
 use super::heading::MonitorHeading;
-use super::summary::{StateHeadline, run_time};
+use super::summary::StateHeadline;
 use crate::views::assets;
-use crate::views::dashboard::Frame;
+use crate::views::dashboard::{Frame, words};
 use crate::views::format::FormattedTime;
 
 /// Bytes of a ping's body that the screen shows.
@@ -87,7 +87,7 @@ impl PingRow {
         Self {
             at: clock_time(ping.at, now, zone),
             label,
-            run: ping.run_ms.map(run_time),
+            run: ping.run_ms.map(words::elapsed),
             source: source.join(" · "),
             body: shown_body(&ping.body),
         }

@@ -20,7 +20,7 @@ use super::response_chart::ResponseChart;
 use super::rounds::RoundRow;
 use super::settings_words::{self, CheckPlan};
 use super::waterfall::{self, RegionResult, WaterfallLine};
-use crate::views::dashboard::Frame;
+use crate::views::dashboard::{Frame, words};
 use crate::views::format::{self, FormattedTime};
 use crate::views::range_context::RangeContext;
 use crate::views::uptime_bars::RegionBars;
@@ -250,7 +250,7 @@ pub(crate) fn facts(input: &SummaryInput<'_>) -> Vec<(String, String, String)> {
         facts.push(fact(latency, "", "response time, 24 hours"));
     }
     if view.monitor.check.kind() == CheckKind::Heartbeat {
-        let run = view.state.last_run_ms.map_or_else(|| "–".to_owned(), run_time);
+        let run = view.state.last_run_ms.map_or_else(|| "–".to_owned(), words::elapsed);
         facts.push(fact(run, "", "newest run"));
     }
     if let Some(expiry) = view.state.expires_at {
@@ -267,12 +267,4 @@ pub(crate) fn facts(input: &SummaryInput<'_>) -> Vec<(String, String, String)> {
         });
     }
     facts
-}
-
-/// Duration of a run in milliseconds as text.
-pub(crate) fn run_time(millis: u64) -> String {
-    match i64::try_from(millis).unwrap_or(i64::MAX) {
-        short if short < 10_000 => format!("{}.{} s", short / 1000, short % 1000 / 100),
-        long => parallax_core::explanation::short_duration(long),
-    }
 }

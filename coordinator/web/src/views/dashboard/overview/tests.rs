@@ -158,7 +158,7 @@ fn the_mesh_is_told_in_words() {
 fn an_overview_shows_everything_and_escapes_it() {
     let shown = screen(parts("Payments API"), Role::Owner);
     keep("overview", &shown);
-    for part in ["Needs attention", "Post update", "2 of 3 regions can confirm", "0.9 s (median)", "1 destination"] {
+    for part in ["Needs attention", "Post update", "2 of 3 regions can confirm", "900 ms (median)", "1 destination"] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     assert!(!screen(parts(HOSTILE), Role::Owner).contains("<script>alert"));

@@ -68,14 +68,14 @@ pub(crate) struct ConfirmForm {
 /// A page with one message.
 #[template_file("dashboard/message.html")]
 #[derive(Debug, Clone)]
-pub(crate) struct DoorMessage {
+pub(crate) struct MessagePage {
     title: &'static str,
     text: String,
     /// Path and text.
     link: Option<(String, &'static str)>,
 }
 
-impl DoorMessage {
+impl MessagePage {
     /// A page without a link.
     pub(crate) const fn new(title: &'static str, text: String) -> Self {
         Self { title, text, link: None }
@@ -99,7 +99,7 @@ macro_rules! html {
     )*};
 }
 
-html! { SignInForm SetUpForm LinkButton ConfirmForm DoorMessage }
+html! { SignInForm SetUpForm LinkButton ConfirmForm MessagePage }
 
 #[cfg(test)]
 mod tests {
@@ -132,7 +132,7 @@ mod tests {
             set_up.html(),
             confirm.html(),
             LinkButton { token: evil.clone() }.html(),
-            DoorMessage::new("Title", evil.clone()).with_link(&evil, "Link").html(),
+            MessagePage::new("Title", evil.clone()).with_link(&evil, "Link").html(),
         ] {
             assert!(page.contains("alert(1)") && !page.contains("<script>"), "{page}");
             assert!(!page.contains("style=") && page.contains("</html>"), "{page}");
