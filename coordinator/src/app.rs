@@ -174,6 +174,8 @@ async fn start_parts(
         statistics: Arc::new(statistics),
         mesh: Arc::new(mesh_administration::MemberAdministration {
             members: pipeline.members.clone(),
+            mesh: pipeline.mesh.mesh(),
+            confirmation: settings::verdict_settings(&context.config).confirmation,
             counters: Arc::clone(&pipeline.counters),
             clock: context.clock.clone(),
             certificate_life: context.config.mesh.certificate_life,

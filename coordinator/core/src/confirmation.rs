@@ -1,6 +1,8 @@
 //! Confirmation rules: which vantage on another network confirms a failure, how long it may take and what its outcome
 //! means; and which vantage on a third network decides if the first two disagree.
 
+use std::collections::BTreeMap;
+
 use crate::assign::monitor_hash;
 use crate::check::CheckKind;
 use crate::effective::{ConfirmationPolicy, EffectiveSettings};
@@ -44,6 +46,39 @@ pub struct PendingFailure<'a> {
     pub started: Timestamp,
     /// Vantages already tried.
     pub tried: &'a [VantageNo],
+}
+
+/// How failures are confirmed, and from how many networks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfirmingNetworks {
+    /// Confirmation by another network, or by a repeated check where there is only one.
+    pub policy: ConfirmationPolicy,
+    /// Number of networks with a confirming agent.
+    pub total: usize,
+    /// The same by region; a region without any is left out.
+    pub by_region: BTreeMap<Region, usize>,
+}
+
+impl ConfirmingNetworks {
+    /// Counts the networks of a mesh.
+    pub fn of(mesh: &Mesh, policy: ConfirmationPolicy) -> Self {
+        let regions = Region::ALL.map(|region| (region, mesh.confirming_networks(Some(region))));
+        Self {
+            policy,
+            total: mesh.confirming_networks(None),
+            by_region: regions.into_iter().filter(|(_, networks)| *networks > 0).collect(),
+        }
+    }
+
+    /// Number of networks with a confirming agent in a region.
+    pub fn in_region(&self, region: Region) -> usize {
+        self.by_region.get(&region).copied().unwrap_or_default()
+    }
+
+    /// Returns true if a second network exists. Without one, only a repeated check can confirm.
+    pub const fn has_second(&self) -> bool {
+        self.total > 1
+    }
 }
 
 /// Chooses the confirming vantage: on another network in the same region, otherwise on another network anywhere; for
@@ -108,9 +143,7 @@ pub fn can_confirm(settings: &EffectiveSettings, mesh: &Mesh) -> bool {
         return settings.confirmation == ConfirmationPolicy::Repeat;
     }
     let Some(pinned) = settings.pinned else { return true };
-    let mut networks = mesh.confirmers().filter(|vantage| vantage.region == pinned).map(|vantage| vantage.network);
-    let first = networks.next();
-    networks.any(|network| Some(network) != first)
+    mesh.confirming_networks(Some(pinned)) > 1
 }
 
 /// Returns true if a pass could be outvoted by `vantages`: they span two other networks, one of them in the pass's

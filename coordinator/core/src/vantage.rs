@@ -1,5 +1,6 @@
 //! Vantages from which checks run: regions, networks, agents as the rules see them, and the mesh they form.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -224,6 +225,17 @@ impl Mesh {
         self.available().filter(move |vantage| none_is_fit || !vantage.unfit)
     }
 
+    /// Returns true if that vantage can confirm an observation now.
+    pub fn can_confirm(&self, no: VantageNo) -> bool {
+        self.confirmers().any(|vantage| vantage.no == no)
+    }
+
+    /// Number of networks of the confirming vantages: those of one region, or of the whole mesh.
+    pub fn confirming_networks(&self, region: Option<Region>) -> usize {
+        let members = self.confirmers().filter(|vantage| region.is_none_or(|region| vantage.region == region));
+        members.map(|vantage| vantage.network).collect::<BTreeSet<_>>().len()
+    }
+
     /// Regions with an enrolled vantage, connected or not.
     pub fn enrolled_regions(&self) -> RegionSet {
         self.vantages.iter().map(|vantage| vantage.region).collect()
@@ -318,5 +330,24 @@ mod tests {
         assert!(Mesh::default().has_one_network(), "nobody confirms anything");
         let unfit = |vantage: Vantage| Vantage { unfit: true, ..vantage };
         assert!(!Mesh::new([unfit(vantage(1, 1)), unfit(other)]).has_one_network(), "no vantage is preferred");
+    }
+
+    #[test]
+    fn unfit_vantages_confirm_while_no_vantage_is_fit() {
+        let unfit = |no, network| Vantage { unfit: true, ..vantage(no, network) };
+        let europe = |vantage: Vantage| Vantage { region: Region::Europe, ..vantage };
+        let answers = |mesh: &Mesh| {
+            let regions = [None, Some(Region::Asia), Some(Region::Europe)];
+            ([1, 2].map(|no| mesh.can_confirm(VantageNo(no))), regions.map(|region| mesh.confirming_networks(region)))
+        };
+        for (vantages, expected) in [
+            ([vantage(1, 1), europe(vantage(2, 2))], ([true, true], [2, 1, 1])),
+            ([vantage(1, 1), vantage(2, 1)], ([true, true], [1, 1, 0])),
+            ([vantage(1, 1), europe(unfit(2, 2))], ([true, false], [1, 1, 0])),
+            ([unfit(1, 1), europe(unfit(2, 2))], ([true, true], [2, 1, 1])),
+            ([unfit(1, 1), Vantage { quarantined: true, ..vantage(2, 2) }], ([true, false], [1, 1, 0])),
+        ] {
+            assert_eq!(answers(&Mesh::new(vantages)), expected, "{vantages:?}");
+        }
     }
 }

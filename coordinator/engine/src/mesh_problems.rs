@@ -5,7 +5,7 @@ use std::fmt;
 
 use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::operator_alert::OperatorProblem;
-use parallax_core::vantage::{Mesh, NetworkNo, Region};
+use parallax_core::vantage::{Mesh, Region};
 
 use super::MESH_PROBLEMS_LOG_TARGET;
 
@@ -91,14 +91,11 @@ pub(crate) fn find_problems(mesh: &Mesh, confirmation: ConfirmationPolicy) -> BT
         });
         return problems;
     }
-    let networks: BTreeSet<NetworkNo> = mesh.confirmers().map(|vantage| vantage.network).collect();
-    if networks.len() == 2 {
+    if mesh.confirming_networks(None) == 2 {
         problems.insert(MeshProblem::TwoNetworks);
     }
     for region in mesh.enrolled_regions().iter() {
-        let networks: BTreeSet<NetworkNo> =
-            mesh.confirmers().filter(|vantage| vantage.region == region).map(|vantage| vantage.network).collect();
-        match networks.len() {
+        match mesh.confirming_networks(Some(region)) {
             0 if mesh.available_regions().contains(region) => problems.insert(MeshProblem::OneNetwork(region)),
             0 if is_connected(Some(region)) => problems.insert(MeshProblem::RegionQuarantined(region)),
             0 => problems.insert(MeshProblem::RegionDisconnected(region)),
@@ -155,7 +152,7 @@ pub(crate) fn log_changes(previous: &BTreeSet<MeshProblem>, current: &BTreeSet<M
 
 #[cfg(test)]
 mod tests {
-    use parallax_core::vantage::{Vantage, VantageNo};
+    use parallax_core::vantage::{NetworkNo, Vantage, VantageNo};
 
     use super::*;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parallax_core::confirmation::ConfirmingNetworks;
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::operator_alert::OperatorProblem;
 use parallax_core::time::Timestamp;
@@ -48,21 +49,14 @@ pub struct MeshAgent {
     pub is_shared: bool,
     /// Faults of its host, as text.
     pub faults: Vec<String>,
-    /// True if its host is fit to confirm failures.
-    pub is_fit: bool,
+    /// True if it can confirm other agents' failures now.
+    pub can_confirm: bool,
     /// Results received since the coordinator's start.
     pub results: u64,
     /// Results that it dropped for lack of space since then.
     pub dropped: u64,
     /// End of its certificate.
     pub certificate_until: Option<Timestamp>,
-}
-
-impl MeshAgent {
-    /// Returns true if it can confirm other agents' failures now.
-    pub const fn can_confirm(&self) -> bool {
-        self.connected_since.is_some() && !self.is_quarantined && self.is_fit && self.revoked_at.is_none()
-    }
 }
 
 /// An invitation that was not used yet.
@@ -89,6 +83,8 @@ pub struct MeshState {
     pub invitations: Vec<OpenInvitation>,
     /// Problems of the mesh as a whole.
     pub problems: Vec<OperatorProblem>,
+    /// How failures are confirmed, and from how many networks.
+    pub confirming: ConfirmingNetworks,
 }
 
 /// An agent to invite, as sent.

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use futures_util::future::BoxFuture;
+use parallax_core::confirmation::ConfirmingNetworks;
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
@@ -156,6 +157,9 @@ pub trait Statistics: Send + Sync + fmt::Debug {
     /// Lists the agents in service by region and network.
     fn agents_in_service(&self) -> Vec<ServingAgent>;
 
+    /// Returns how failures are confirmed now.
+    fn confirming_networks(&self) -> ConfirmingNetworks;
+
     /// Returns true if a second network could confirm a failure of the monitor, on a page whose account has that
     /// plan.
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool;
@@ -233,6 +237,10 @@ impl Statistics for NoStatistics {
 
     fn agents_in_service(&self) -> Vec<ServingAgent> {
         Vec::new()
+    }
+
+    fn confirming_networks(&self) -> ConfirmingNetworks {
+        ConfirmingNetworks::default()
     }
 
     fn can_confirm(&self, _page: &Page, _plan: Plan, _monitor: &Monitor) -> bool {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parallax_core::confirmation::ConfirmingNetworks;
+use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_core::validation::ValidationErrors;
-use parallax_core::vantage::Region;
+use parallax_core::vantage::{Mesh, Region};
 use parallax_engine::counters::EngineCounters;
 use parallax_engine::mesh_problems;
 use parallax_mesh::AgentView;
@@ -18,10 +20,15 @@ use parallax_mesh::members::{INVITATION_LIFE, InviteRequest, MemberError, Member
 use parallax_runtime::clock::Clock;
 use parallax_service::mesh::{AgentInvite, IssuedInvitation, MeshAdministration, MeshAgent, MeshState, OpenInvitation};
 use parallax_service::{ServiceError, ServiceResult};
+use tokio::sync::watch;
 
 /// The members' records, connected to the running mesh.
 pub(super) struct MemberAdministration {
     pub(super) members: MemberStore,
+    /// The mesh as the rules see it.
+    pub(super) mesh: watch::Receiver<Arc<Mesh>>,
+    /// How failures are confirmed.
+    pub(super) confirmation: ConfirmationPolicy,
     pub(super) counters: Arc<EngineCounters>,
     pub(super) clock: Clock,
     /// Lifetime of an agent's certificate, in seconds.
@@ -45,10 +52,12 @@ impl MeshAdministration for MemberAdministration {
             let invitations = self.members.invitations().await.map_err(MemberError::from).map_err(service_error)?;
             let (now, problems) = (self.clock.now(), self.counters.mesh_problems());
             let problems = mesh_problems::to_operator_alerts(&problems).into_iter();
+            let mesh = Arc::clone(&self.mesh.borrow());
             Ok(MeshState {
-                agents: agents.iter().map(|agent| self.agent(agent, live.get(&agent.id))).collect(),
+                agents: agents.iter().map(|agent| self.agent(agent, live.get(&agent.id), &mesh)).collect(),
                 invitations: invitations.iter().filter(|it| it.is_open(now)).map(open_invitation).collect(),
                 problems: problems.filter(|(_, holds)| *holds).map(|(problem, _)| problem).collect(),
+                confirming: ConfirmingNetworks::of(&mesh, self.confirmation),
             })
         }
         .boxed()
@@ -88,7 +97,7 @@ impl MeshAdministration for MemberAdministration {
 }
 
 impl MemberAdministration {
-    fn agent(&self, record: &AgentRecord, live: Option<&AgentView>) -> MeshAgent {
+    fn agent(&self, record: &AgentRecord, live: Option<&AgentView>, mesh: &Mesh) -> MeshAgent {
         let from = record.identity.valid_from;
         let until = || Timestamp::from_millis(from.saturating_add(self.certificate_life).saturating_mul(SECOND));
         MeshAgent {
@@ -107,7 +116,7 @@ impl MemberAdministration {
             contradicted: live.and_then(|live| live.contradicted.clone()),
             is_shared: live.is_some_and(|live| live.is_shared),
             faults: live.map(|live| live.faults.clone()).unwrap_or_default(),
-            is_fit: live.is_none_or(|live| live.unfit.is_empty()),
+            can_confirm: mesh.can_confirm(record.vantage_no),
             results: live.map_or(0, |live| live.results.received),
             dropped: live.map_or(0, |live| live.results.dropped),
             certificate_until: (from != 0).then(until),
@@ -129,11 +138,32 @@ fn service_error(error: MemberError) -> ServiceError {
     match error {
         MemberError::Invalid { field, rule } => ValidationErrors::single(field, rule).into(),
         MemberError::NameInUse { by, .. } => ValidationErrors::single("name", format!("is in use by {by}")).into(),
-        MemberError::UnknownAgent(_)
-        | MemberError::UnknownInvitation(_)
-        | MemberError::Ambiguous(_)
-        | MemberError::InvitationUsed(_) => ServiceError::NotFound,
-        error @ MemberError::TooManyInvitations => ValidationErrors::whole_request(error.to_string()).into(),
+        MemberError::UnknownAgent(_) | MemberError::UnknownInvitation(_) => ServiceError::NotFound,
+        MemberError::InvitationUsed(agent) => {
+            let rule = format!("was used: {agent} has joined with it. To lock it out, revoke the agent");
+            ValidationErrors::single("invitation", rule).into()
+        }
+        error @ (MemberError::Ambiguous(_) | MemberError::TooManyInvitations) => {
+            ValidationErrors::whole_request(error.to_string()).into()
+        }
         error => ServiceError::Internal(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_used_invitation_is_refused_with_the_reason() {
+        let ServiceError::Invalid(errors) = service_error(MemberError::InvitationUsed("fra1".to_owned())) else {
+            panic!("not a validation error")
+        };
+        let rules: Vec<String> = errors.iter().map(|error| format!("{} {}", error.field, error.rule)).collect();
+        assert_eq!(rules, ["invitation was used: fra1 has joined with it. To lock it out, revoke the agent"]);
+        for error in [MemberError::Ambiguous("a".to_owned()), MemberError::TooManyInvitations] {
+            assert!(matches!(service_error(error), ServiceError::Invalid(_)));
+        }
+        assert!(matches!(service_error(MemberError::UnknownAgent("a".to_owned())), ServiceError::NotFound));
     }
 }

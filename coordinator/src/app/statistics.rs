@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use parallax_core::confirmation;
+use parallax_core::confirmation::{self, ConfirmingNetworks};
 use parallax_core::effective::{ConfirmationPolicy, EffectiveSettings};
 use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::monitor::Monitor;
@@ -252,6 +252,10 @@ impl Statistics for HistoryStatistics {
                 address: view.remote.map(|remote| remote.ip().to_canonical()),
             })
             .collect()
+    }
+
+    fn confirming_networks(&self) -> ConfirmingNetworks {
+        ConfirmingNetworks::of(&self.mesh.borrow(), self.verdict_settings.confirmation)
     }
 
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {

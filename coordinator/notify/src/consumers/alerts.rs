@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::destination::{ChannelKind, Destination};
-use parallax_core::event::{AlertKind, EventKind, StatusChange};
+use parallax_core::event::{AlertKind, EventKind, RoundReport, StatusChange};
 use parallax_core::flapping::{Aspect, Flapping, FlappingEnd};
 use parallax_core::id::{AccountId, MonitorId, PageId};
 use parallax_core::monitor::Monitor;
@@ -275,10 +275,11 @@ impl AgentNameCache {
         read: &dyn StoreRead,
     ) -> Result<&BTreeMap<VantageNo, AgentLabel>> {
         self.current.clear();
-        let rounds = change.evidence.iter();
-        for vantage in
-            rounds.flat_map(|round| std::iter::once(round.first_vantage).chain(round.second.as_ref().map(|it| it.0)))
-        {
+        let vantages = |round: &RoundReport| {
+            let (second, third) = (round.second.as_ref(), round.third.as_deref());
+            [Some(round.first_vantage), second.map(|it| it.0), third.map(|it| it.0)].into_iter().flatten()
+        };
+        for vantage in change.evidence.iter().flat_map(vantages) {
             let agents = match &mut self.agents {
                 Some(agents) => agents,
                 None => self.agents.insert(agent_labels(read)?),

@@ -144,10 +144,16 @@ fn clause(report: &RoundReport, labels: &AgentLabels) -> String {
     let mut clause = format!("{first} from {}", agent_text(report.first_vantage, labels));
     match &report.second {
         Some((vantage, outcome)) => {
-            let result = result_text(outcome);
-            let conjunction = if report.round_outcome == RoundOutcome::Disputed { "but" } else { "then" };
-            let second_text = if result == first { String::new() } else { format!(" {result}") };
-            clause.push_str(&format!(", {conjunction}{second_text} from {}", agent_text(*vantage, labels)));
+            let is_contradicted = report.round_outcome == RoundOutcome::Disputed || report.third.is_some();
+            let conjunction = if is_contradicted { "but" } else { "then" };
+            let mut previous = first;
+            let third = report.third.as_deref().map(|(vantage, outcome)| ("then", *vantage, outcome));
+            for (conjunction, vantage, outcome) in std::iter::once((conjunction, *vantage, outcome)).chain(third) {
+                let result = result_text(outcome);
+                let next_text = if result == previous { String::new() } else { format!(" {result}") };
+                clause.push_str(&format!(", {conjunction}{next_text} from {}", agent_text(vantage, labels)));
+                previous = result;
+            }
         }
         None if report.round_outcome == RoundOutcome::Unconfirmed => clause.push_str(", not confirmed"),
         None => {}

@@ -164,6 +164,19 @@ fn evidence_is_one_sentence_per_region() {
 }
 
 #[test]
+fn evidence_names_the_agent_that_decided() {
+    let sentences = AlertFixture::default().with_alert(AlertKind::WentDown, |alert| {
+        let mut rounds = alert.change.evidence.clone();
+        let passed = rounds[2].first_outcome.clone();
+        rounds[1].third = rounds[1].second.replace((VantageNo(2), passed)).map(Box::new);
+        alert_evidence::sentences(&rounds[1..2], alert.agents)
+    });
+    let expected = "Asia: unexpected status 503 from tokyo-1 (AS64500), but passed in 88 ms from paris-1 (AS64502), \
+                    then unexpected status 503 from tokyo-2 (AS64501)";
+    assert_eq!(sentences, [expected]);
+}
+
+#[test]
 fn a_second_round_with_the_same_result_is_written_as_again() {
     let sentences = AlertFixture { reason: Some("connection refused"), ..AlertFixture::default() }.with_alert(
         AlertKind::WentDown,

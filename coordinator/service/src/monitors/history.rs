@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
+use parallax_core::confirmation::ConfirmingNetworks;
 use parallax_core::downtime::Downtime;
 use parallax_core::event::{EventKind, RoundReport};
 use parallax_core::id::{MonitorId, PageId};
@@ -308,6 +309,11 @@ impl HistoryService {
     /// Lists the agents in service by region and network.
     pub fn agents_in_service(&self) -> Vec<ServingAgent> {
         self.context.statistics.agents_in_service()
+    }
+
+    /// Returns how failures are confirmed now.
+    pub fn confirming_networks(&self) -> ConfirmingNetworks {
+        self.context.statistics.confirming_networks()
     }
 
     /// Reads the reports of those rounds that were not a plain pass from the journal.

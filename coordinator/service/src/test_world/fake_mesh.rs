@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use chrono::NaiveDate;
 use futures_util::future::{BoxFuture, FutureExt};
+use parallax_core::confirmation::ConfirmingNetworks;
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
@@ -106,6 +107,11 @@ impl Statistics for FakeMesh {
     fn agents_in_service(&self) -> Vec<ServingAgent> {
         let agent = |region| ServingAgent { region, network: "AS64500".to_owned(), address: None };
         self.0.lock().unwrap().0.iter().map(agent).collect()
+    }
+
+    fn confirming_networks(&self) -> ConfirmingNetworks {
+        let by_region: BTreeMap<Region, usize> = self.0.lock().unwrap().0.iter().map(|region| (region, 1)).collect();
+        ConfirmingNetworks { total: usize::from(!by_region.is_empty()), by_region, ..ConfirmingNetworks::default() }
     }
 
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {

@@ -3,6 +3,7 @@
 use askama::Template;
 use parallax_core::check::Check;
 use parallax_core::event::RoundReport;
+use parallax_core::explanation::{EvidenceRound, VantageOutcome};
 use parallax_core::observation::{ProbeOutcome, RoundOutcome};
 use parallax_core::outage_evidence::{OutageEvidence, OutageProgress};
 use parallax_core::time::{MINUTE, Timestamp};
@@ -34,6 +35,8 @@ pub(crate) struct EvidencePage {
     ended_at: Option<FormattedTime>,
     /// Regions, those that failed first.
     regions: Vec<RegionEvidence>,
+    /// True if another network saw each failure too.
+    is_confirmed_elsewhere: bool,
     expires_at: FormattedTime,
 }
 
@@ -46,7 +49,7 @@ struct RegionEvidence {
     verdict: &'static str,
 }
 
-/// A check of one region, by one network or two.
+/// A check of one region, by up to three networks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CheckEvidence {
     at: FormattedTime,
@@ -76,6 +79,7 @@ impl EvidencePage {
             started_at: format_time(evidence.started_at, locale),
             ended_at: ended_at.map(|at| format_time(at, locale)),
             regions: regions(evidence, locale),
+            is_confirmed_elsewhere: is_confirmed_elsewhere(evidence),
             expires_at: format_time(evidence.expires_at, locale),
         }
     }
@@ -177,12 +181,25 @@ const fn verdict(round: &RoundReport) -> &'static str {
 
 /// Returns what each network saw. Vantages have numbers here, as in the API: the names of hosts are the operator's.
 fn networks(round: &RoundReport, evidence: &OutageEvidence) -> Vec<String> {
-    let line = |vantage: VantageNo, outcome: &ProbeOutcome| {
-        let network = evidence.networks.get(&vantage).map_or("former agent", String::as_str);
-        format!("{network} (place {}): {}", vantage.0, outcome_text(outcome))
+    let line = |seen: VantageOutcome| {
+        let network = evidence.networks.get(&seen.vantage).map_or("former agent", String::as_str);
+        format!("{network} (agent {}): {}", seen.vantage.0, outcome_text(&seen.outcome))
     };
-    let second = round.second.as_ref().map(|(vantage, outcome)| line(*vantage, outcome));
-    [line(round.first_vantage, &round.first_outcome)].into_iter().chain(second).collect()
+    EvidenceRound::of(round).seen.into_iter().map(line).collect()
+}
+
+/// Returns true if another network saw each failure too. A failure may also be confirmed by a repeated check from the
+/// same network, and the network of a former agent is unknown.
+fn is_confirmed_elsewhere(evidence: &OutageEvidence) -> bool {
+    let is_confirmed = |round: &RoundReport| {
+        let network = |vantage: VantageNo| evidence.networks.get(&vantage);
+        let first = network(round.first_vantage);
+        let others = EvidenceRound::of(round).seen.into_iter().skip(1);
+        let mut failed = others.filter(|seen| matches!(seen.outcome, ProbeOutcome::Failed(..)));
+        first.is_some() && failed.any(|seen| network(seen.vantage).is_some_and(|other| Some(other) != first))
+    };
+    let mut failed = evidence.rounds.iter().filter(|round| round.round_outcome == RoundOutcome::Failed).peekable();
+    failed.peek().is_some() && failed.all(is_confirmed)
 }
 
 fn outcome_text(outcome: &ProbeOutcome) -> String {

@@ -210,15 +210,17 @@ async fn agents_are_named_and_removed_ones_numbered() {
     let bench = AlertBench::new(Store::in_memory().unwrap()).await;
     let mut names = AgentNameCache::default();
     let event = alert_event(AlertKind::WentDown, 1, 40_000);
-    let EventKind::StatusChanged(change) = &event.kind else { unreachable!() };
+    let EventKind::StatusChanged(mut change) = event.kind else { unreachable!() };
+    // The third network is named, too.
+    change.evidence[0].third = change.evidence[0].second.replace((VantageNo(8), ProbeOutcome::Pending)).map(Box::new);
     let mut labels_for = |n| {
-        let labels = names.for_change(change, account(n).id, bench.store.reader().as_ref()).unwrap();
+        let labels = names.for_change(&change, account(n).id, bench.store.reader().as_ref()).unwrap();
         let entries = labels.iter().map(|(vantage, it)| (vantage.0, it.name.clone(), it.network.clone()));
         entries.collect::<Vec<_>>()
     };
-    let removed = (9, "place 9".to_owned(), "unknown".to_owned());
-    assert_eq!(labels_for(1), [(1, "agent-1".to_owned(), "one".to_owned()), removed.clone()]);
-    assert_eq!(labels_for(2), [(1, "place 1".to_owned(), "one".to_owned()), removed]);
+    let [second, third] = [8, 9].map(|no| (no, format!("place {no}"), "unknown".to_owned()));
+    assert_eq!(labels_for(1), [(1, "agent-1".to_owned(), "one".to_owned()), second.clone(), third.clone()]);
+    assert_eq!(labels_for(2), [(1, "place 1".to_owned(), "one".to_owned()), second, third]);
 }
 
 #[tokio::test]

@@ -283,7 +283,7 @@ fn each_problem_has_an_operator_alert_for_its_start_and_its_end() {
         ),
         (ProblemDetails::NoAgentConnected(None), "no agent is connected"),
         (ProblemDetails::NoAgentConnected(Some(Region::Asia)), "no agent in Asia is connected"),
-        (ProblemDetails::SingleNetwork(None), "outages can't be confirmed: only one network left"),
+        (ProblemDetails::SingleNetwork(None), "no second network can confirm outages"),
         (ProblemDetails::SingleNetwork(Some(Region::Asia)), "Asia has only one network"),
         (ProblemDetails::DiskNearlyFull(64 << 20), "the store is low on space"),
         (

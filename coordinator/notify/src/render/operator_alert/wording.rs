@@ -9,7 +9,7 @@ pub(super) fn title(problem: &ProblemDetails) -> String {
         ProblemDetails::NoAgentConnected(Some(region)) => {
             format!("no agent in {} is connected", region.title())
         }
-        ProblemDetails::SingleNetwork(None) => "outages can't be confirmed: only one network left".to_owned(),
+        ProblemDetails::SingleNetwork(None) => "no second network can confirm outages".to_owned(),
         ProblemDetails::SingleNetwork(Some(region)) => format!("{} has only one network", region.title()),
         ProblemDetails::DiskNearlyFull(_) => "the store is low on space".to_owned(),
         ProblemDetails::CertificateExpiring { agent: Some(agent), .. } => {
@@ -62,9 +62,9 @@ pub(super) fn message(problem: &ProblemDetails, has_ended: bool) -> String {
             format!("An agent in {} is connected again.", region.title())
         }
         (ProblemDetails::SingleNetwork(None), false) => {
-            "Only one network has working agents. Failures can't be confirmed, so no monitor is reported \
-             down. Connect, repair or add an agent on another network. With agents on three networks, outages stay \
-             confirmed even if one network fails."
+            "Only one network has working agents. No second one can confirm failures, so no monitor is reported down, \
+             unless `confirmation` is set to `repeat`. Connect, repair or add an agent on another network. With agents \
+             on three networks, outages stay confirmed even if one network fails."
                 .to_owned()
         }
         (ProblemDetails::SingleNetwork(None), true) => {

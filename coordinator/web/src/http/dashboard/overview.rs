@@ -11,7 +11,7 @@ use parallax_core::maintenance_window::MaintenanceWindow;
 use parallax_core::page::Page;
 use parallax_core::role::Permission;
 use parallax_core::time::Timestamp;
-use parallax_core::vantage::Region;
+use parallax_core::vantage::RegionSet;
 use parallax_i18n::page_messages::in_english;
 use parallax_service::dashboard::{PageState, RecentChange};
 use parallax_service::monitors::MonitorWithState;
@@ -177,19 +177,11 @@ fn lowercase(text: &str) -> String {
 }
 
 fn mesh(context: &HttpContext) -> MeshText {
-    let agents = context.service.history.agents_in_service();
-    let networks = |region: Region| {
-        let mut networks: Vec<&str> =
-            agents.iter().filter(|agent| agent.region == region).map(|agent| agent.network.as_str()).collect();
-        networks.sort_unstable();
-        networks.dedup();
-        networks.len()
-    };
-    let counted = Region::ALL.map(|region| (region, networks(region)));
-    let messages = in_english();
-    let connected = counted.iter().filter(|(_, count)| *count > 0);
-    let named: Vec<_> = connected.map(|(region, count)| (messages.locale().region(*region), *count)).collect();
-    MeshText::of(&named)
+    let history = &context.service.history;
+    let regions: RegionSet = history.agents_in_service().iter().map(|agent| agent.region).collect();
+    let (confirming, messages) = (history.confirming_networks(), in_english());
+    let named = regions.iter().map(|region| (messages.locale().region(region), confirming.in_region(region)));
+    MeshText::of(&named.collect::<Vec<_>>(), &confirming)
 }
 
 fn next_maintenance(states: &[PageState], now: Timestamp) -> Option<NextMaintenance> {

@@ -85,7 +85,7 @@ async fn a_link_shows_the_outage_of_its_alert_without_sign_in() {
     for path in [&went_down, &still_down] {
         let shown = client.open_evidence(path).await;
         assert_eq!(shown.status, 200, "{shown:?}");
-        for text in ["Front", "isn&#39;t over", "unexpected status 503", "place 900", "connection refused", "Asia"] {
+        for text in ["Front", "isn&#39;t over", "unexpected status 503", "agent 900", "connection refused", "Asia"] {
             assert!(shown.text.contains(text), "{text}: {}", shown.text);
         }
         assert!(shown.text.contains("https://a.example/x<") && !shown.text.contains("hush"), "{}", shown.text);
@@ -101,7 +101,7 @@ async fn a_link_shows_the_outage_of_its_alert_without_sign_in() {
     let recovered = client.alert_path(id, change(AlertKind::Recovered, 9)).await;
     for path in [went_down, still_down, recovered] {
         let shown = client.open_evidence(&path).await;
-        for text in ["outage is over", "place 900", "On it"] {
+        for text in ["outage is over", "agent 900", "On it"] {
             assert!(shown.text.contains(text), "{text}: {}", shown.text);
         }
     }

@@ -5,11 +5,13 @@ mod notices;
 
 use std::collections::BTreeSet;
 
+use parallax_core::confirmation::ConfirmingNetworks;
+use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::time::{DAY, Timestamp};
 use parallax_core::vantage::Region;
 use parallax_template::template_file;
 
-pub(crate) use self::notices::{AgentTrouble, MeshNotice, agent_notices, problem_notices};
+pub(crate) use self::notices::{AgentTrouble, MeshNotice, agent_notices, fault_notices, problem_notices};
 use super::form::FormView;
 use super::frame::Frame;
 use super::{mesh, words};
@@ -59,8 +61,6 @@ pub(crate) struct AgentRow {
     pub is_connected: bool,
     /// True if it is revoked.
     pub is_revoked: bool,
-    /// True if it can confirm failures now.
-    pub can_confirm: bool,
 }
 
 impl AgentRow {
@@ -133,22 +133,23 @@ const fn place(region: Region) -> (u32, u32) {
 }
 
 /// Sums the agents up by region: two networks that can confirm make a region that can confirm.
-pub(crate) fn region_lines(agents: &[AgentRow]) -> Vec<RegionLine> {
+pub(crate) fn region_lines(agents: &[AgentRow], confirming: &ConfirmingNetworks) -> Vec<RegionLine> {
+    let is_repeated = confirming.policy == ConfirmationPolicy::Repeat && !confirming.has_second();
     let line = |region: Region| {
         let members: Vec<&AgentRow> = agents.iter().filter(|it| it.region == region && !it.is_revoked).collect();
         let connected = members.iter().filter(|it| it.is_connected).count();
-        let networks: BTreeSet<&str> =
-            members.iter().filter(|it| it.can_confirm).map(|it| it.network.as_str()).collect();
+        let networks = confirming.in_region(region);
         let text = match members.len() {
             0 => "No agent".to_owned(),
             number => format!(
                 "{}, {connected} connected, {}",
                 words::count(number, "agent", "agents"),
-                words::count(networks.len(), "network", "networks")
+                words::count(networks, "confirming network", "confirming networks")
             ),
         };
-        let state = match (connected, networks.len()) {
+        let state = match (connected, networks) {
             (0, _) => ("none", "Not checked from"),
+            (_, 1) if is_repeated => ("slow", "Repeats failed checks"),
             (_, 0 | 1) => ("slow", "Can’t confirm"),
             _ => ("up", "Can confirm"),
         };
@@ -180,6 +181,8 @@ pub(crate) struct MeshScreen {
     pub frame: Frame,
     /// Problems, the worst first.
     pub notices: Vec<MeshNotice>,
+    /// Number of problems that are not listed.
+    pub more: usize,
     /// Regions.
     pub regions: Vec<RegionLine>,
     /// Agents that are not revoked.

@@ -1,5 +1,7 @@
 //! Overview: whether anything is wrong and what to do, for one page or all pages of an account.
 
+use parallax_core::confirmation::ConfirmingNetworks;
+use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::event::{EditKind, Event, EventKind, MonitorStatus};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::observation::RoundOutcome;
@@ -80,24 +82,37 @@ pub(crate) struct MeshText {
 }
 
 impl MeshText {
-    /// Describes regions with the number of networks that are connected in each.
-    pub(crate) fn of(regions: &[(&str, usize)]) -> Self {
-        let single: Vec<&str> = regions.iter().filter(|(_, count)| *count == 1).map(|(name, _)| *name).collect();
-        let title = match regions.len() {
-            0 => "No agent is connected.".to_owned(),
-            all => format!("{} of {} can confirm outages.", all - single.len(), words::count(all, "region", "regions")),
-        };
-        let text = match (regions.len(), single.as_slice()) {
-            (0, _) => "Nothing is checked until one connects.".to_owned(),
-            (_, []) => String::new(),
-            (_, [one]) => format!(
-                "{one} has one network. Outages that only {one} sees can't be confirmed until a second agent connects \
-                 there."
+    /// Describes the regions with working agents, each with the number of networks that can confirm there.
+    pub(crate) fn of(regions: &[(&str, usize)], confirming: &ConfirmingNetworks) -> Self {
+        let text = |title: &str, text: &str| Self { title: title.to_owned(), text: text.to_owned() };
+        if regions.is_empty() {
+            return text("No working agent is connected.", "Nothing is checked until one connects.");
+        }
+        if !confirming.has_second() {
+            return match confirming.policy {
+                ConfirmationPolicy::Repeat => text(
+                    "Only one network has working agents.",
+                    "A failed check is repeated from the same network until a second one connects.",
+                ),
+                ConfirmationPolicy::OtherNetwork => text(
+                    "Outages can't be confirmed.",
+                    "Only one network works. No monitor is called down until an agent on another network connects.",
+                ),
+            };
+        }
+        let short: Vec<&(&str, usize)> = regions.iter().filter(|(_, networks)| *networks < 2).collect();
+        let all = words::count(regions.len(), "region", "regions");
+        let title = format!("{} of {all} can confirm outages.", regions.len() - short.len());
+        let text = match short.as_slice() {
+            [] => String::new(),
+            [(one, networks)] => format!(
+                "{one} has {}. Outages that only {one} sees can't be confirmed until another agent connects there.",
+                if *networks == 0 { "no network that can confirm" } else { "one network" },
             ),
-            (_, more) => format!(
-                "{} have one network each. Outages that only one of them sees can't be confirmed until second agents \
-                 connect there.",
-                more.join(", ")
+            more => format!(
+                "{} have at most one network each that can confirm. Outages that only one of them sees can't be \
+                 confirmed until more agents connect there.",
+                more.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
             ),
         };
         Self { title, text }

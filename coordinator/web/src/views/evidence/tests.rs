@@ -60,12 +60,47 @@ fn the_page_shows_what_both_networks_saw_in_each_region() {
     let page = EvidencePage::new(&evidence(OutageProgress::Lasting), "");
     let [asia, europe] = page.regions.as_slice() else { panic!("{:?}", page.regions) };
     assert_eq!((asia.name, asia.verdict, europe.name, europe.verdict), ("Asia", "Failed", "Europe", "Up"));
-    let both = ["AS64500 (place 3): unexpected status 503", "AS64501 (place 8): unexpected status 503"];
+    let both = ["AS64500 (agent 3): unexpected status 503", "AS64501 (agent 8): unexpected status 503"];
     assert_eq!(asia.first.networks, both);
     assert_eq!(asia.second.as_ref().map(|check| check.networks.clone()), Some(both.map(str::to_owned).to_vec()));
     assert_ne!(Some(&asia.first.at), asia.second.as_ref().map(|check| &check.at));
-    assert_eq!(europe.first.networks, ["former agent (place 9): passed in 88 ms"]);
+    assert_eq!(europe.first.networks, ["former agent (agent 9): passed in 88 ms"]);
     assert_eq!(europe.second, None);
+}
+
+#[test]
+fn the_page_shows_the_network_that_decided() {
+    let mut shown = evidence(OutageProgress::Lasting);
+    let passed = ProbeOutcome::Passed(Measurements::default());
+    for round in shown.rounds.iter_mut().filter(|round| round.region == Region::Asia) {
+        let second = round.second.replace((VantageNo(11), passed.clone()));
+        round.third = second.map(Box::new);
+    }
+    let page = EvidencePage::new(&shown, "");
+    assert_eq!(
+        page.regions[0].first.networks,
+        [
+            "AS64500 (agent 3): unexpected status 503",
+            "former agent (agent 11): passed",
+            "AS64501 (agent 8): unexpected status 503",
+        ]
+    );
+    assert!(page.is_confirmed_elsewhere, "by the third network");
+}
+
+#[test]
+fn the_page_claims_a_second_network_only_if_one_saw_each_failure() {
+    const CLAIM: &str = "Each failure was checked again from another network before it counted.";
+    let claims = |change: &dyn Fn(&mut OutageEvidence)| {
+        let mut shown = evidence(OutageProgress::Lasting);
+        change(&mut shown);
+        html(&shown).contains(CLAIM)
+    };
+    assert!(claims(&|_| {}));
+    assert!(!claims(&|it| it.rounds[0].second = None), "not repeated");
+    assert!(!claims(&|it| it.rounds[2].second.as_mut().unwrap().0 = VantageNo(3)), "repeated from the same network");
+    assert!(!claims(&|it| drop(it.networks.remove(&VantageNo(8)))), "unknown network");
+    assert!(!claims(&|it| it.rounds.retain(|round| round.round_outcome != RoundOutcome::Failed)), "nothing failed");
 }
 
 #[test]

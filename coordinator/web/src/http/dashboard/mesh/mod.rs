@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use ::http::Method;
 use futures_util::FutureExt;
+use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::time::Timestamp;
 use parallax_service::mesh::{MeshAgent, OpenInvitation, require_operator};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use url::form_urlencoded;
 
 use super::SignedIn;
 use super::forms::new_key;
@@ -20,8 +21,8 @@ use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::mesh::{
-    AgentRow, AgentTrouble, InvitationLine, MeshNotice, MeshScreen, agent_notices, certificate_text, problem_notices,
-    region_lines, skew_text,
+    AgentRow, AgentTrouble, InvitationLine, MeshNotice, MeshScreen, agent_notices, certificate_text, fault_notices,
+    problem_notices, region_lines, skew_text,
 };
 use crate::views::dashboard::{Frame, Section, time};
 
@@ -40,6 +41,10 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
                 (GET, signed_in_route(|context, call| new_agent::show(context, call).boxed())),
                 (POST, signed_in_route(|context, call| new_agent::invite(context, call).boxed())),
             ],
+        ),
+        (
+            "/app/mesh/invitations/{invitation}",
+            vec![(GET, signed_in_route(|context, call| new_agent::show_invitation(context, call).boxed()))],
         ),
         (
             "/app/mesh/invitations/{invitation}/revoke",
@@ -71,14 +76,16 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     let state = context.service.mesh.state(&call.caller.session).await?;
     let now = context.service.now();
     let rows: Vec<AgentRow> = state.agents.iter().map(|agent| row(agent, now)).collect();
-    let mut notices = problem_notices(&state.problems);
+    let mut notices = problem_notices(&state.problems, &state.confirming);
     notices.extend(state.agents.iter().zip(&rows).flat_map(|(agent, row)| notices_of(agent, row)));
+    notices.extend(fault_notices(state.agents.iter().zip(&rows).filter_map(|(agent, row)| faults_of(agent, row))));
     notices.sort_by_key(|notice| notice.class != "down");
+    let more = notices.len().saturating_sub(MAX_NOTICES);
     notices.truncate(MAX_NOTICES);
-    let regions = region_lines(&rows);
+    let regions = region_lines(&rows, &state.confirming);
     let (revoked, agents) = rows.into_iter().partition(|row: &AgentRow| row.is_revoked);
     let invitations = state.invitations.iter().map(|it| invitation_line(it, now)).collect();
-    reply(&MeshScreen { frame, notices, regions, agents, revoked, invitations, once: new_key() })
+    reply(&MeshScreen { frame, notices, more, regions, agents, revoked, invitations, once: new_key() })
 }
 
 fn notices_of(agent: &MeshAgent, row: &AgentRow) -> Vec<MeshNotice> {
@@ -89,9 +96,13 @@ fn notices_of(agent: &MeshAgent, row: &AgentRow) -> Vec<MeshNotice> {
         is_shared: agent.is_shared,
         is_quarantined: agent.is_quarantined,
         contradicted: agent.contradicted.as_deref(),
-        faults: &agent.faults,
     };
     agent_notices(row, trouble)
+}
+
+/// Returns the agent with the faults of its host, unless it is revoked.
+fn faults_of<'a>(agent: &'a MeshAgent, row: &'a AgentRow) -> Option<(&'a AgentRow, &'a [String])> {
+    (!row.is_revoked).then_some((row, agent.faults.as_slice()))
 }
 
 fn row(agent: &MeshAgent, now: Timestamp) -> AgentRow {
@@ -99,11 +110,15 @@ fn row(agent: &MeshAgent, now: Timestamp) -> AgentRow {
         (Some(at), _) => ("none", "Revoked", time(at, now).text),
         (None, None) => ("down", "Not connected", String::new()),
         (None, Some(_)) if agent.is_quarantined => ("slow", "In quarantine", String::new()),
-        (None, Some(_)) if !agent.is_fit => ("slow", "Confirms nothing", String::new()),
+        (None, Some(_)) if !agent.can_confirm => {
+            ("slow", "Confirms nothing", agent.faults.first().cloned().unwrap_or_default())
+        }
+        // Its host is faulty, but it still confirms: no other host is better.
+        (None, Some(_)) if !agent.faults.is_empty() => ("slow", "Host fault", agent.faults.join("; ")),
         (None, Some(since)) => ("up", "Connected", format!("since {}", time(since, now).text)),
     };
     AgentRow {
-        href: agent_href(&agent.name),
+        href: agent_href(agent.id),
         name: agent.name.clone(),
         region: agent.region,
         network: agent.network.clone(),
@@ -116,21 +131,32 @@ fn row(agent: &MeshAgent, now: Timestamp) -> AgentRow {
         certificate: certificate_text(agent.certificate_until, now),
         is_connected: agent.connected_since.is_some(),
         is_revoked: agent.revoked_at.is_some(),
-        can_confirm: agent.can_confirm(),
     }
 }
 
 fn invitation_line(invitation: &OpenInvitation, now: Timestamp) -> InvitationLine {
     InvitationLine {
-        revoke: format!("/app/mesh/invitations/{}/revoke", invitation.id),
+        revoke: format!("{}/revoke", invitation_path(invitation.id)),
         name: invitation.name.clone(),
-        href: agent_href(&invitation.name),
+        href: invitation_href(invitation),
         about: format!("{}, {}", invitation.region.title(), invitation.network),
         expires_at: time(invitation.expires_at, now),
     }
 }
 
-/// Address of an agent's screen.
-fn agent_href(name: &str) -> String {
-    format!("/app/mesh/agents/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
+/// Address of an agent's screen. By id: a name can be used again, and may be that of another screen.
+fn agent_href(id: AgentId) -> String {
+    format!("/app/mesh/agents/{id}")
+}
+
+/// Address of an invitation's screen.
+fn invitation_path(id: InvitationId) -> String {
+    format!("/app/mesh/invitations/{id}")
+}
+
+/// The same with the agent's name, by which it leads to the agent once the invitation was used.
+fn invitation_href(invitation: &OpenInvitation) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    let query = query.append_pair("name", &invitation.name).finish();
+    format!("{}?{query}", invitation_path(invitation.id))
 }

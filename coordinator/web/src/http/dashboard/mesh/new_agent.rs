@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use parallax_core::id::InvitationId;
 use parallax_core::vantage::Region;
+use parallax_service::ServiceError;
 use parallax_service::hosts::url_hostname;
-use parallax_service::mesh::{AgentInvite, IssuedInvitation, MeshState};
+use parallax_service::mesh::{AgentInvite, IssuedInvitation, MeshState, require_operator};
 
-use super::{invitation_line, operator_frame};
+use super::agent::redirect_by_name;
+use super::{invitation_line, invitation_path, operator_frame};
 use crate::http::HttpContext;
+use crate::http::dashboard::confirm::ask_to_confirm;
 use crate::http::dashboard::forms::{Form, FormRefusal, SubmittedForm, new_key};
 use crate::http::dashboard::frame::without_scheme;
 use crate::http::dashboard::page_screen::{reply, reply_with};
@@ -42,11 +45,31 @@ pub(super) async fn invite(context: Arc<HttpContext>, mut call: RoutedRequest<Si
     }
 }
 
+/// `GET /app/mesh/invitations/{invitation}`: the invitation while it is open, later the agent of the name in the query.
+pub(super) async fn show_invitation(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let state = context.service.mesh.state(&call.caller.session).await?;
+    let id: InvitationId = call.id("invitation")?;
+    let Some(invitation) = state.invitations.iter().find(|it| it.id == id) else {
+        return redirect_by_name(&state, Form::parse(call.query.as_bytes())?.text("name"));
+    };
+    let invitation = invitation_line(invitation, context.service.now());
+    let frame = operator_frame(&context, &mut call, Section::Mesh).await?;
+    reply(&WaitingScreen { frame, invitation, commands: Vec::new(), once: new_key() })
+}
+
 /// `POST /app/mesh/invitations/{invitation}/revoke`
 pub(super) async fn revoke(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let session = &call.caller.session;
+    require_operator(session)?;
     let id: InvitationId = call.id("invitation")?;
-    context.service.mesh.revoke_invitation(&call.caller.session, id).await?;
-    Ok(see_other(&Toast::address("/app/mesh", "invitation-revoked", 1)))
+    if context.service.people.require_confirmed(session).is_err() {
+        return Ok(ask_to_confirm(&invitation_path(id)));
+    }
+    match context.service.mesh.revoke_invitation(session, id).await {
+        // Not found: it was revoked long ago and is no longer stored.
+        Ok(()) | Err(ServiceError::NotFound) => Ok(see_other(&Toast::address("/app/mesh", "invitation-revoked", 1))),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Host of a base URL that has an IP address, without its port.

@@ -1,8 +1,15 @@
 //! Problems of the mesh in words, each with its remedy.
 
+use std::collections::BTreeMap;
+
+use parallax_core::confirmation::ConfirmingNetworks;
+use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::operator_alert::OperatorProblem;
 
 use super::AgentRow;
+
+/// Maximum number of agents that one notice names.
+const MAX_NAMED: usize = 3;
 
 /// A problem for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,11 +30,11 @@ pub(crate) struct MeshNotice {
 const ADD: &str = "/app/mesh/agents/new";
 
 /// Problems of the mesh as a whole. Those of single agents are with the agents.
-pub(crate) fn problem_notices(problems: &[OperatorProblem]) -> Vec<MeshNotice> {
-    problems.iter().filter_map(problem_notice).collect()
+pub(crate) fn problem_notices(problems: &[OperatorProblem], confirming: &ConfirmingNetworks) -> Vec<MeshNotice> {
+    problems.iter().filter_map(|problem| problem_notice(problem, confirming)).collect()
 }
 
-fn problem_notice(problem: &OperatorProblem) -> Option<MeshNotice> {
+fn problem_notice(problem: &OperatorProblem, confirming: &ConfirmingNetworks) -> Option<MeshNotice> {
     let notice = |class, what: String, why: &str, action: &'static str| {
         let href = if action.is_empty() { String::new() } else { ADD.to_owned() };
         Some(MeshNotice { class, what, why: why.to_owned(), href, action })
@@ -57,6 +64,13 @@ fn problem_notice(problem: &OperatorProblem) -> Option<MeshNotice> {
             "See below which networks contradict them. Until they agree again no check from there counts.",
             "",
         ),
+        OperatorProblem::SingleNetwork(None) if confirming.policy == ConfirmationPolicy::Repeat => notice(
+            "slow",
+            "Only one network has working agents.".to_owned(),
+            "Add an agent on another network. A failed check is repeated from the same network until a second one \
+             connects.",
+            "Add agent",
+        ),
         OperatorProblem::SingleNetwork(None) => notice(
             "down",
             "Outages can’t be confirmed.".to_owned(),
@@ -65,7 +79,10 @@ fn problem_notice(problem: &OperatorProblem) -> Option<MeshNotice> {
         ),
         OperatorProblem::SingleNetwork(Some(region)) => notice(
             "slow",
-            format!("{} has only one network.", region.title()),
+            match confirming.in_region(*region) {
+                0 => format!("No agent in {} can confirm.", region.title()),
+                _ => format!("{} has only one network.", region.title()),
+            },
             "Add an agent on another network there. Outages that only this region sees can’t be confirmed.",
             "Add agent",
         ),
@@ -102,11 +119,49 @@ pub(crate) struct AgentTrouble<'a> {
     pub is_quarantined: bool,
     /// Agents that contradict it, and how often.
     pub contradicted: Option<&'a str>,
-    /// Faults of its host.
-    pub faults: &'a [String],
 }
 
-/// Problems of one agent.
+/// Faults of hosts: agents with the same fault share a notice, since its cause is usually the same.
+pub(crate) fn fault_notices<'a>(agents: impl IntoIterator<Item = (&'a AgentRow, &'a [String])>) -> Vec<MeshNotice> {
+    let mut by_fault: BTreeMap<&str, Vec<&AgentRow>> = BTreeMap::new();
+    for (agent, faults) in agents {
+        for fault in faults {
+            by_fault.entry(fault).or_default().push(agent);
+        }
+    }
+    let notice = |(fault, agents): (&str, Vec<&AgentRow>)| match agents.as_slice() {
+        [agent] => MeshNotice {
+            class: "slow",
+            what: format!("The host of {} has a fault.", agent.name),
+            why: format!("Repair it: {fault}."),
+            href: agent.href.clone(),
+            action: "Show agent",
+        },
+        agents => MeshNotice {
+            class: "slow",
+            what: format!("{} agents: {fault}.", agents.len()),
+            why: format!("Repair the hosts of {}.", names(agents)),
+            href: String::new(),
+            action: "",
+        },
+    };
+    by_fault.into_iter().map(notice).collect()
+}
+
+/// Lists the names of agents, up to [`MAX_NAMED`]: "fra1, lhr1, sin1 and 9 more".
+fn names(agents: &[&AgentRow]) -> String {
+    let mut names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let last = if more > 0 {
+        names.truncate(MAX_NAMED);
+        format!("{more} more")
+    } else {
+        names.pop().unwrap_or_default().to_owned()
+    };
+    format!("{} and {last}", names.join(", "))
+}
+
+/// Problems of one agent, without the faults of its host.
 pub(crate) fn agent_notices(agent: &AgentRow, trouble: AgentTrouble<'_>) -> Vec<MeshNotice> {
     let mut notices = Vec::new();
     let mut add = |class, what: String, why: String| {
@@ -128,9 +183,6 @@ pub(crate) fn agent_notices(agent: &AgentRow, trouble: AgentTrouble<'_>) -> Vec<
         );
     } else if let Some(by) = trouble.contradicted {
         add("slow", format!("Other networks contradict {name}."), format!("Check its host’s network: {by}."));
-    }
-    for fault in trouble.faults {
-        add("slow", format!("The host of {name} has a fault."), format!("Repair it: {fault}."));
     }
     if agent.is_clock_off {
         add(

@@ -2,7 +2,7 @@
 
 use chrono_tz::Tz;
 use parallax_core::event::{Event, EventKind, MonitorStatus, StatusChange};
-use parallax_core::explanation::{capitalized, short_duration};
+use parallax_core::explanation::{EvidenceRound, capitalized, short_duration};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{Region, RegionSet};
 use parallax_template::template_file;
@@ -67,9 +67,8 @@ impl MonitorChangeRow {
             EventKind::StatusChanged(change) => {
                 let (class, title) = status_title(change);
                 let evidence = change.evidence.iter().map(|report| {
-                    let first = OutcomeWords::of(report.first_vantage, &report.first_outcome, labels);
-                    let second = report.second.as_ref().map(|(no, seen)| OutcomeWords::of(*no, seen, labels));
-                    let words = std::iter::once(first).chain(second).collect();
+                    let seen = EvidenceRound::of(report).seen.into_iter();
+                    let words = seen.map(|it| OutcomeWords::of(it.vantage, &it.outcome, labels)).collect();
                     (report.region.title().to_owned(), clock_time(report.started, now, zone), words)
                 });
                 Some(Self { evidence: evidence.collect(), ..row(class, title, status_text(change)) })

@@ -5,7 +5,7 @@ mod scene;
 
 use std::collections::BTreeMap;
 
-use parallax_core::event::{MonitorStatus, StatusChange};
+use parallax_core::event::{Event, EventKind, MonitorStatus, RoundReport, StatusChange};
 use parallax_core::heartbeat::{PingKind, StoredPing};
 use parallax_core::machine::MachineView;
 use parallax_core::observation::{Failure, Measurements, ProbeOutcome, RoundOutcome};
@@ -14,6 +14,7 @@ use parallax_core::role::Role;
 use parallax_core::time::{DAY, HOUR, MINUTE};
 use parallax_core::vantage::{Region, RegionSet, VantageNo};
 
+use super::lists::MonitorChangeRow;
 use super::waterfall::RegionResult;
 use crate::views::dashboard::tests::{HOSTILE, frame, keep};
 use crate::views::dashboard::{Section, render};
@@ -192,4 +193,17 @@ fn an_explanation_has_a_place_for_every_region() {
         .collect();
     // Both checks of Asia, of which the second is drawn for wide and for narrow screens; one of Europe.
     assert_eq!(counts.values().copied().collect::<Vec<_>>(), [1, 3, 3]);
+}
+
+#[test]
+fn a_change_lists_every_network_that_decided_it() {
+    let failed = || ProbeOutcome::Failed(Measurements::default(), Failure::UnexpectedStatus(503));
+    let second = Some((8, passed(88)));
+    let round = report(Region::Asia, NOW - MINUTE, RoundOutcome::Failed, (3, failed()), second);
+    let round = RoundReport { third: Some(Box::new((VantageNo(11), failed()))), ..round };
+    let change = StatusChange { evidence: vec![round], ..change(MonitorStatus::Down, NOW) };
+    let event = Event { at: NOW, page: None, monitor: None, kind: EventKind::StatusChanged(change) };
+    let row = MonitorChangeRow::of(&event, &BTreeMap::new(), (NOW, chrono_tz::Tz::UTC)).unwrap();
+    let seen: Vec<_> = row.evidence[0].2.iter().map(|words| (words.agent.as_str(), words.class)).collect();
+    assert_eq!(seen, [("agent 3", "down"), ("agent 8", "up"), ("agent 11", "down")]);
 }

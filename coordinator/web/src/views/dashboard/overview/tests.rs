@@ -62,7 +62,7 @@ fn parts(name: &str) -> OverviewParts {
         attention: rows,
         monitors: (42, 8),
         regions: 6,
-        mesh: Some(MeshText::of(&[("Africa", 1), ("Asia", 2), ("Europe", 3)])),
+        mesh: Some(MeshText::of(&[("Africa", 1), ("Asia", 2), ("Europe", 3)], &confirming(3))),
         alerts: AlertFigures::of(38, 1, vec![900, 20_000, 100], (6, 1)),
         maintenance: Some(NextMaintenance {
             href: "/app".to_owned(),
@@ -146,12 +146,47 @@ fn destinations_domains_and_limits_are_named() {
     assert_eq!(AttentionRow::of_limit("hobby", 50, 50).unwrap().state, "Plan full");
 }
 
+fn confirming(total: usize) -> ConfirmingNetworks {
+    ConfirmingNetworks { total, ..ConfirmingNetworks::default() }
+}
+
 #[test]
-fn the_mesh_is_told_in_words() {
-    assert_eq!(MeshText::of(&[]).title, "No agent is connected.");
-    assert_eq!(MeshText::of(&[("Europe", 2)]).title, "1 of 1 region can confirm outages.");
-    let one = MeshText::of(&[("Africa", 1), ("Europe", 2)]);
-    assert!(one.title.starts_with("1 of 2 regions") && one.text.starts_with("Africa has one network."), "{one:?}");
+fn the_mesh_is_described_in_words() {
+    let repeat = |total| ConfirmingNetworks { policy: ConfirmationPolicy::Repeat, ..confirming(total) };
+    for (regions, confirming, title, text) in [
+        (vec![], confirming(0), "No working agent is connected.", "Nothing is checked until one connects."),
+        (vec![("Europe", 2)], confirming(2), "1 of 1 region can confirm outages.", ""),
+        (vec![("Europe", 1)], confirming(1), "Outages can't be confirmed.", "Only one network works. No monitor is"),
+        (vec![("Asia", 1), ("Europe", 1)], confirming(1), "Outages can't be confirmed.", "Only one network works."),
+        (
+            vec![("Europe", 1)],
+            repeat(1),
+            "Only one network has working agents.",
+            "A failed check is repeated from the same network until a second one connects.",
+        ),
+        (
+            vec![("Africa", 1), ("Europe", 2)],
+            repeat(2),
+            "1 of 2 regions can confirm",
+            "Africa has one network. Outages",
+        ),
+        (
+            vec![("Asia", 0), ("Europe", 2)],
+            confirming(2),
+            "1 of 2 regions can",
+            "Asia has no network that can confirm.",
+        ),
+        (
+            vec![("Africa", 1), ("Asia", 1)],
+            confirming(2),
+            "0 of 2 regions can",
+            "Africa, Asia have at most one network",
+        ),
+    ] {
+        let shown = MeshText::of(&regions, &confirming);
+        assert!(shown.title.starts_with(title) && shown.text.starts_with(text), "{regions:?}: {shown:?}");
+        assert_eq!(text.is_empty(), shown.text.is_empty(), "{shown:?}");
+    }
 }
 
 #[test]

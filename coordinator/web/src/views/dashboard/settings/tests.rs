@@ -1,5 +1,7 @@
 //! Rendering of the settings and of the operator's screens: every text is escaped, and texts say what they should.
 
+use parallax_core::confirmation::ConfirmingNetworks;
+use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::operator_alert::OperatorProblem;
 use parallax_core::role::Role;
 use parallax_core::vantage::Region;
@@ -144,7 +146,6 @@ fn agent(name: &str, region: Region, network: &str) -> AgentRow {
         certificate: ("", "24 days".to_owned()),
         is_connected: true,
         is_revoked: false,
-        can_confirm: true,
     }
 }
 
@@ -157,22 +158,20 @@ fn the_mesh_escapes_what_agents_are_called() {
             agent("sin1", Region::Asia, text),
         ];
         let away = ("down", "Not connected", String::new());
-        agents.push(AgentRow {
-            state: away,
-            is_connected: false,
-            can_confirm: false,
-            ..agent("lag1", Region::Africa, text)
-        });
-        let mut notices = problem_notices(&[OperatorProblem::SingleNetwork(Some(Region::Asia))]);
+        agents.push(AgentRow { state: away, is_connected: false, ..agent("lag1", Region::Africa, text) });
+        let by_region = [(Region::Europe, 2), (Region::Asia, 1)].into();
+        let confirming = ConfirmingNetworks { total: 3, by_region, ..ConfirmingNetworks::default() };
+        let mut notices = problem_notices(&[OperatorProblem::SingleNetwork(Some(Region::Asia))], &confirming);
         let trouble = AgentTrouble { is_quarantined: true, contradicted: Some(text), ..AgentTrouble::default() };
         notices.extend(agent_notices(&agents[2], trouble));
-        let regions = region_lines(&agents);
+        let regions = region_lines(&agents, &confirming);
         let states: Vec<&str> = regions.iter().map(|region| region.state.1).collect();
         let (unchecked, cannot) = ("Not checked from", "Can’t confirm");
         assert_eq!(states, ["Can confirm", unchecked, unchecked, unchecked, cannot, unchecked]);
         let screen = MeshScreen {
             frame: frame(Role::Owner, Section::Mesh, "Northwind"),
             notices,
+            more: 0,
             regions,
             agents,
             revoked: Vec::new(),
@@ -188,5 +187,26 @@ fn the_mesh_escapes_what_agents_are_called() {
         let screen = render(&screen).unwrap();
         check(name, &screen);
         assert!(screen.contains("3 of 4 agents connected, from 2 regions and 3 networks"), "{screen}");
+    }
+}
+
+#[test]
+fn a_mesh_that_repeats_checks_does_not_say_that_outages_cannot_be_confirmed() {
+    let agents = [agent("fra1", Region::Europe, "AS64496"), agent("sin1", Region::Asia, "AS64496")];
+    let described = |policy, total| {
+        let by_region = [(Region::Europe, total), (Region::Asia, 1)].into();
+        let confirming = ConfirmingNetworks { policy, total, by_region };
+        let problems = [OperatorProblem::SingleNetwork(None)];
+        let [notice] = <[_; 1]>::try_from(problem_notices(&problems, &confirming)).unwrap();
+        let states = region_lines(&agents, &confirming).into_iter().map(|region| region.state.1);
+        (notice.class, notice.what, states.filter(|state| *state != "Not checked from").collect::<Vec<_>>())
+    };
+    let (repeats, cannot) = ("Repeats failed checks", "Can’t confirm");
+    for (policy, total, class, what, states) in [
+        (ConfirmationPolicy::OtherNetwork, 1, "down", "Outages can’t be confirmed.", [cannot, cannot]),
+        (ConfirmationPolicy::Repeat, 1, "slow", "Only one network has working agents.", [repeats, repeats]),
+        (ConfirmationPolicy::Repeat, 2, "slow", "Only one network has working agents.", ["Can confirm", cannot]),
+    ] {
+        assert_eq!(described(policy, total), (class, what.to_owned(), states.to_vec()));
     }
 }
