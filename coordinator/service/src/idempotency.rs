@@ -1,9 +1,9 @@
 //! Idempotency of requests: the first answer is stored with the change that it reports, and replayed for repetitions.
 //!
 //! An answer of more than `MAX_ANSWER` bytes about an object that can be read again is stored as the object's id,
-//! and a repetition returns its current state. Answers of requests that changed nothing are stored too: executed
-//! again later, such a request might undo a change made in between. The store bounds the answers of each caller
-//! (the store's `MAX_RESPONSES_PER_KEY`).
+//! and a repetition returns its current state; a long answer to a change of many monitors is stored as one code for
+//! each. Answers of requests that changed nothing are stored too: executed again later, such a request might undo a
+//! change made in between. The store bounds the answers of each caller (the store's `MAX_RESPONSES_PER_KEY`).
 //!
 //! The interface passes the function that writes the answer. It is called once the change is decided, since the answer
 //! is stored in the batch of the change: with a second batch for the answer, a crash in between would leave a change
@@ -64,6 +64,24 @@ pub enum RequestOutcome<T> {
 
 /// An object whose answers may be too long to store.
 pub(super) trait Rereadable: Sized + Send {
+    /// Returns the record that is stored in place of a long answer: the object's id, unless it has a record of its own.
+    fn record(&self) -> Option<Vec<u8>> {
+        self.id().map(|id| id.to_be_bytes().to_vec())
+    }
+
+    /// Restores the object from its record.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] if it no longer exists, and [`ServiceError::Internal`] for an unreadable record.
+    fn restore(
+        context: &ServiceContext,
+        page: PageId,
+        record: &[u8],
+    ) -> impl Future<Output = ServiceResult<Self>> + Send {
+        let id = record.try_into().map(u128::from_be_bytes);
+        async move { Self::reread(context, page, id.map_err(|_| unreadable_record())?).await }
+    }
+
     /// Returns the id by which it can be read again; `None` for objects with short answers only.
     fn id(&self) -> Option<u128> {
         None
@@ -104,21 +122,34 @@ impl<'a, T> IdempotentRequest<'a, T> {
     pub fn new(key: Option<IdempotencyKey>, answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync)) -> Self {
         Self { key, answer }
     }
+
+    /// Writes the answer.
+    pub(super) fn answer(&self, outcome: &T) -> Vec<u8> {
+        (self.answer)(outcome)
+    }
 }
 
-/// Returns the bytes to store: the answer, or the object's id if the answer is too long.
+/// Error of a record that this version can't read.
+pub(super) fn unreadable_record() -> ServiceError {
+    ServiceError::Internal("the record of a long answer can't be read".to_owned())
+}
+
+/// Returns the bytes to store: the answer, or the object's record if the answer is too long.
 fn stored_answer<T: Rereadable>(once: &IdempotentRequest<'_, T>, outcome: &T) -> Vec<u8> {
-    let answer = (once.answer)(outcome);
-    match outcome.id().filter(|_| answer.len() > MAX_ANSWER) {
-        Some(id) => [&[LONG_ANSWER][..], &id.to_be_bytes()].concat(),
+    let answer = once.answer(outcome);
+    if answer.len() <= MAX_ANSWER {
+        return answer;
+    }
+    match outcome.record() {
+        Some(record) => [&[LONG_ANSWER][..], &record].concat(),
         None => answer,
     }
 }
 
-/// Returns the id stored in place of a long answer.
-fn long_answer_id(stored: &[u8]) -> Option<u128> {
-    let (first, id) = stored.split_first()?;
-    Some(u128::from_be_bytes(id.try_into().ok()?)).filter(|_| *first == LONG_ANSWER)
+/// Returns the record stored in place of a long answer.
+fn long_answer_record(stored: &[u8]) -> Option<&[u8]> {
+    let (first, record) = stored.split_first()?;
+    Some(record).filter(|_| *first == LONG_ANSWER)
 }
 
 impl ServiceContext {
@@ -146,8 +177,8 @@ impl ServiceContext {
         self.commit_change(lock_id, || async move {
             let page = self.page(caller, page)?;
             if let Some(answer) = self.replayed_answer(once)? {
-                let outcome = match long_answer_id(&answer) {
-                    Some(id) => RequestOutcome::Reread(T::reread(self, page.id, id).await?),
+                let outcome = match long_answer_record(&answer) {
+                    Some(record) => RequestOutcome::Reread(T::restore(self, page.id, record).await?),
                     None => RequestOutcome::Replayed(answer),
                 };
                 return Ok((outcome, None));

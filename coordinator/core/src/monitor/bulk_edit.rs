@@ -9,7 +9,7 @@ use crate::patch::PatchField;
 use crate::validation::{Rule, ValidationErrors};
 
 /// Monitors in one request, at most: as many as the largest plan has by default.
-pub const MAX_MONITORS: usize = 500;
+pub const MAX_BULK_MONITORS: usize = 500;
 /// Maximum length of an id as sent, in bytes, since answers repeat it.
 const MAX_ID: usize = 64;
 /// Prefix of the fields of the change in errors.
@@ -22,7 +22,7 @@ const SAMPLE_URL: &str = "https://example.com";
 #[allow(missing_debug_implementations, reason = "a monitor's edit may hold secrets")]
 pub struct MonitorBulkEdit {
     /// Ids of the monitors, as sent.
-    pub ids: PatchField<Vec<String>>,
+    pub monitor_ids: PatchField<Vec<String>>,
     /// The fields to change on each.
     pub set: PatchField<MonitorEdit>,
     /// True to delete them.
@@ -67,7 +67,7 @@ impl MonitorBulkEdit {
     /// Every field that breaks a rule; those of the change with the prefix `set.`.
     pub fn validate(&self) -> Result<MonitorBulk, ValidationErrors> {
         let mut faults = ValidationErrors::new();
-        let ids = self.ids.required("ids", None, &mut faults, |ids| read_ids(ids));
+        let ids = self.monitor_ids.required("monitorIds", None, &mut faults, |ids| read_ids(ids));
         let delete = self.delete.required("delete", Some(false), &mut faults, |delete| Ok(*delete));
         let notify = self.notify.required("notify", Some(false), &mut faults, |notify| Ok(*notify));
         let action = match (&self.set, delete) {
@@ -94,8 +94,8 @@ impl MonitorBulkEdit {
 }
 
 fn read_ids(sent: &[String]) -> Result<Vec<SentMonitorId>, Rule> {
-    if sent.is_empty() || sent.len() > MAX_MONITORS || sent.iter().any(|text| text.len() > MAX_ID) {
-        return Err(format!("must be a list of 1 to {MAX_MONITORS} ids of monitors"));
+    if sent.is_empty() || sent.len() > MAX_BULK_MONITORS || sent.iter().any(|text| text.len() > MAX_ID) {
+        return Err(format!("must be a list of 1 to {MAX_BULK_MONITORS} ids of monitors"));
     }
     let ids = sent.iter().map(|text| SentMonitorId { text: text.clone(), id: text.parse().ok() });
     let ids: Vec<SentMonitorId> = ids.collect();
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_request_names_monitors_once_and_either_changes_or_deletes_them() {
-        const LIST: &str = "ids must be a list of 1 to 500 ids of monitors";
-        const ONCE: &str = "ids must name each monitor once";
+        const LIST: &str = "monitorIds must be a list of 1 to 500 ids of monitors";
+        const ONCE: &str = "monitorIds must name each monitor once";
         let one = MonitorId::from_u128(1).to_string();
         for (ids, set, delete, expected) in [
             (ids(1), paused(), PatchField::Absent, ""),
@@ -156,14 +156,14 @@ mod tests {
             (sent(vec!["x".repeat(65)]), paused(), PatchField::Absent, LIST),
             (sent(vec![one.clone(), one]), paused(), PatchField::Absent, ONCE),
             (sent(vec!["x".to_owned(); 2]), paused(), PatchField::Absent, ONCE),
-            (PatchField::Absent, paused(), PatchField::Absent, "ids is required"),
+            (PatchField::Absent, paused(), PatchField::Absent, "monitorIds is required"),
             (ids(1), PatchField::Absent, PatchField::Absent, "set is required unless delete is true"),
             (ids(1), PatchField::Absent, sent(false), "set is required unless delete is true"),
             (ids(1), paused(), sent(true), "set must not be sent together with delete"),
             (ids(1), PatchField::Null, PatchField::Absent, "set is required"),
             (ids(1), paused(), PatchField::Null, "delete must not be null"),
         ] {
-            let edit = MonitorBulkEdit { ids, set, delete, notify: PatchField::Absent };
+            let edit = MonitorBulkEdit { monitor_ids: ids, set, delete, notify: PatchField::Absent };
             assert_eq!(faults(&edit), expected);
         }
     }
@@ -194,7 +194,7 @@ mod tests {
                 "set.url can't be set for many monitors",
             ),
         ] {
-            assert_eq!(faults(&MonitorBulkEdit { ids: ids(1), set, ..MonitorBulkEdit::default() }), expected);
+            assert_eq!(faults(&MonitorBulkEdit { monitor_ids: ids(1), set, ..MonitorBulkEdit::default() }), expected);
         }
     }
 }

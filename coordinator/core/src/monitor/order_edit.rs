@@ -7,23 +7,23 @@ use crate::patch::PatchField;
 use crate::validation::{Rule, ValidationErrors};
 
 /// Monitors in one request, at most: more than any plan has by default.
-pub const MAX_MONITORS: usize = 2_000;
+pub const MAX_ORDERED_MONITORS: usize = 2_000;
 
 /// A new order of a page's monitors, as sent.
 #[derive(Debug, Clone, Default)]
 pub struct MonitorOrderEdit {
     /// Ids of all monitors of the page.
-    pub ids: PatchField<Vec<String>>,
+    pub monitor_ids: PatchField<Vec<String>>,
 }
 
 impl MonitorOrderEdit {
-    /// Validates the order against the present one, which stays if none was sent.
+    /// Validates the order against the present one.
     ///
     /// # Errors
     /// An order that does not name every monitor of the page once.
     pub fn validate(&self, present: &[MonitorId]) -> Result<Vec<MonitorId>, ValidationErrors> {
         let mut faults = ValidationErrors::new();
-        let ids = self.ids.required("ids", Some(present.to_vec()), &mut faults, |sent| read(sent, present));
+        let ids = self.monitor_ids.required("monitorIds", None, &mut faults, |sent| read(sent, present));
         ids.ok_or(faults)
     }
 }
@@ -43,11 +43,11 @@ mod tests {
     fn an_order_names_every_monitor_once() {
         let [first, second, third] = [1, 2, 3].map(MonitorId::from_u128);
         let sent = |ids: &[MonitorId]| PatchField::Value(ids.iter().map(ToString::to_string).collect());
-        const RULE: &str = "ids must name every monitor of the page once";
+        const RULE: &str = "monitorIds must name every monitor of the page once";
         for (ids, expected) in [
             (sent(&[second, first]), Ok(vec![second, first])),
             (sent(&[first, second]), Ok(vec![first, second])),
-            (PatchField::Absent, Ok(vec![first, second])),
+            (PatchField::Absent, Err("monitorIds is required")),
             (sent(&[first]), Err(RULE)),
             (sent(&[]), Err(RULE)),
             (sent(&[first, first]), Err(RULE)),
@@ -55,11 +55,12 @@ mod tests {
             (sent(&[first, third]), Err(RULE)),
             (sent(&[first, second, third]), Err(RULE)),
             (PatchField::Value(vec!["nonsense".to_owned(), first.to_string(), second.to_string()]), Err(RULE)),
-            (PatchField::Null, Err("ids must not be null")),
+            (PatchField::Null, Err("monitorIds is required")),
         ] {
-            let order = MonitorOrderEdit { ids }.validate(&[first, second]).map_err(|faults| faults.to_string());
+            let order =
+                MonitorOrderEdit { monitor_ids: ids }.validate(&[first, second]).map_err(|faults| faults.to_string());
             assert_eq!(order, expected.map_err(str::to_owned));
         }
-        assert_eq!(MonitorOrderEdit { ids: sent(&[]) }.validate(&[]), Ok(vec![]), "a page without monitors");
+        assert_eq!(MonitorOrderEdit { monitor_ids: sent(&[]) }.validate(&[]), Ok(vec![]), "a page without monitors");
     }
 }

@@ -28,6 +28,18 @@ impl AccountService {
         self.context.limits()
     }
 
+    /// Returns the plan of the caller's account, without its usage.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] if the account no longer exists, and [`ServiceError::Internal`].
+    pub fn plan(&self, caller: &Caller) -> ServiceResult<Plan> {
+        self.plan_of(caller.account)
+    }
+
+    fn plan_of(&self, id: AccountId) -> ServiceResult<Plan> {
+        Ok(self.context.store().reader().account(id)?.ok_or(ServiceError::NotFound)?.value.plan)
+    }
+
     /// Returns the plan of the key's account and its usage.
     ///
     /// # Errors
@@ -41,7 +53,7 @@ impl AccountService {
     /// # Errors
     /// As [`Self::usage`].
     pub async fn usage_of(&self, id: AccountId) -> ServiceResult<PlanUsage> {
-        let plan = self.context.store().reader().account(id)?.ok_or(ServiceError::NotFound)?.value.plan;
+        let plan = self.plan_of(id)?;
         let (pages, monitors) = self
             .context
             .store()

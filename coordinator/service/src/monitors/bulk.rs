@@ -8,11 +8,13 @@ use parallax_core::monitor::Monitor;
 use parallax_core::monitor::bulk_edit::{BulkAction, MonitorBulk, MonitorBulkEdit};
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
+use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
 use super::MonitorService;
 use super::incident_effects::{IncidentEffects, MonitorChange};
-use crate::idempotency::{IdempotentRequest, RequestOutcome, Rereadable};
+use crate::context::ServiceContext;
+use crate::idempotency::{IdempotentRequest, RequestOutcome, Rereadable, unreadable_record};
 use crate::{Caller, ServiceError, ServiceResult};
 
 /// Result of one change to many monitors.
@@ -34,7 +36,63 @@ pub struct BulkResult {
     pub outcome: ServiceResult<bool>,
 }
 
-impl Rereadable for BulkReport {}
+/// Codes of the results in the record of a long answer. Codes from [`FIRST_FAULT`] on number the record's faults.
+const UNCHANGED: usize = 0;
+const CHANGED: usize = 1;
+const NOT_FOUND: usize = 2;
+const FIRST_FAULT: usize = 3;
+
+/// Record of a long answer: a code for each monitor, in the order of the request, and the faults that the codes number
+/// (pairs of field and rule). The ids are those of the repeated request.
+type BulkRecord = (Vec<usize>, Vec<Vec<(String, String)>>);
+
+impl Rereadable for BulkReport {
+    fn record(&self) -> Option<Vec<u8>> {
+        let (mut codes, mut faults): BulkRecord = (Vec::with_capacity(self.results.len()), Vec::new());
+        for result in &self.results {
+            codes.push(match &result.outcome {
+                Ok(true) => CHANGED,
+                Ok(false) => UNCHANGED,
+                Err(ServiceError::Invalid(errors)) => {
+                    let own: Vec<_> = errors.iter().map(|it| (it.field.clone(), it.rule.clone())).collect();
+                    FIRST_FAULT
+                        + faults.iter().position(|known| *known == own).unwrap_or_else(|| {
+                            faults.push(own);
+                            faults.len() - 1
+                        })
+                }
+                Err(_) => NOT_FOUND,
+            });
+        }
+        serde_json::to_vec(&(codes, faults)).ok()
+    }
+
+    async fn restore(_context: &ServiceContext, _page: PageId, record: &[u8]) -> ServiceResult<Self> {
+        let (codes, faults): BulkRecord = serde_json::from_slice(record).map_err(|_| unreadable_record())?;
+        let outcome = |code: usize| match code {
+            CHANGED => Ok(true),
+            UNCHANGED => Ok(false),
+            code => Err(match code.checked_sub(FIRST_FAULT).and_then(|at| faults.get(at)) {
+                Some(fault) => {
+                    let mut errors = ValidationErrors::new();
+                    fault.iter().for_each(|(field, rule)| errors.add(field, rule));
+                    ServiceError::Invalid(errors)
+                }
+                None => ServiceError::NotFound,
+            }),
+        };
+        let results = codes.into_iter().map(|code| BulkResult { id: String::new(), outcome: outcome(code) });
+        Ok(Self { results: results.collect() })
+    }
+}
+
+impl BulkReport {
+    /// Names the monitors of a restored report by those of the request, which is the same.
+    fn with_ids(self, change: &MonitorBulk) -> Self {
+        let named = self.results.into_iter().zip(&change.ids);
+        Self { results: named.map(|(result, sent)| BulkResult { id: sent.text.clone(), ..result }).collect() }
+    }
+}
 
 impl MonitorService {
     /// Changes or deletes many monitors of a page. One that is refused does not stop the others; the changes are
@@ -50,7 +108,8 @@ impl MonitorService {
         edit: &MonitorBulkEdit,
         once: &IdempotentRequest<'_, BulkReport>,
     ) -> ServiceResult<RequestOutcome<BulkReport>> {
-        self.context
+        let outcome = self
+            .context
             .change_page_once(caller, page, page.to_u128(), once, |page| async move {
                 let change = edit.validate()?;
                 let id = page.id;
@@ -59,7 +118,13 @@ impl MonitorService {
                 let effects = self.incident_effects(&page).await?;
                 Ok(self.apply_bulk(&page, &change, &monitors, effects))
             })
-            .await
+            .await?;
+        Ok(match outcome {
+            RequestOutcome::Reread(report) => {
+                RequestOutcome::Replayed(once.answer(&report.with_ids(&edit.validate()?)))
+            }
+            outcome => outcome,
+        })
     }
 
     fn apply_bulk(
@@ -114,5 +179,40 @@ impl BulkWriter {
         }
         self.batch.expect(Expect::Monitor(before.id, Presence::At(monitor.revision))).write(changed);
         Ok(Some(EditKind::Changed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::patch::PatchField;
+
+    use super::*;
+    use crate::idempotency::MAX_ANSWER;
+    use crate::test_world::world;
+
+    #[tokio::test]
+    async fn a_record_has_a_code_for_each_monitor() {
+        let texts: Vec<String> = (0..500_u128).map(|n| MonitorId::from_u128(n).to_string()).collect();
+        let edit = MonitorBulkEdit {
+            monitor_ids: PatchField::Value(texts.clone()),
+            delete: PatchField::Value(true),
+            ..MonitorBulkEdit::default()
+        };
+        let fault = |rule: &str| ServiceError::Invalid(ValidationErrors::single("slowThresholds", rule));
+        let outcome = |at: usize| match at % 5 {
+            0 => Ok(true),
+            1 => Ok(false),
+            2 => Err(ServiceError::NotFound),
+            3 => Err(fault("must be a region that the monitor is checked from")),
+            _ => Err(fault("must not be empty")),
+        };
+        let results = (0..).zip(texts).map(|(at, id)| BulkResult { id, outcome: outcome(at) });
+        let report = BulkReport { results: results.collect() };
+        let record = report.record().unwrap();
+        assert!(record.len() < MAX_ANSWER / 4, "{} bytes", record.len());
+        let world = world().await;
+        let restored = BulkReport::restore(&world.service.context, world.shop.id, &record).await.unwrap();
+        assert_eq!(restored.with_ids(&edit.validate().unwrap()), report);
+        assert!(BulkReport::restore(&world.service.context, world.shop.id, b"old").await.is_err());
     }
 }

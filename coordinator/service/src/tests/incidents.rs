@@ -258,7 +258,7 @@ async fn a_change_of_many_ends_an_incident_once() {
         let (world, caller, ids, id) = with_outages(TITLE, &down).await;
         let before = incident_events(&world).await.len();
         let edit = MonitorBulkEdit {
-            ids: PatchField::Value(changed.iter().map(|at| ids[*at].to_string()).collect()),
+            monitor_ids: PatchField::Value(changed.iter().map(|at| ids[*at].to_string()).collect()),
             set: if deletes { PatchField::Absent } else { PatchField::Value(pause()) },
             delete: PatchField::Value(deletes),
             notify: PatchField::Value(true),

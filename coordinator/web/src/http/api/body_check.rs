@@ -12,7 +12,7 @@ use crate::http::body_fields::RecordedFields;
 use crate::http::json_body::JsonObject;
 
 /// Warnings in one response at most.
-const MAX_WARNINGS: usize = 20;
+pub(super) const MAX_WARNINGS: usize = 20;
 /// Unknown names that are examined at most.
 const MAX_UNKNOWN_FIELDS: usize = 100;
 /// Characters of a name that a warning repeats.

@@ -19,6 +19,7 @@
 
 mod refusal;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -40,6 +41,11 @@ use crate::views::dashboard::form::{FieldFault, FormView};
 const FINGERPRINT: usize = 8;
 /// Characters of another person's value that a conflict repeats.
 const MAX_QUOTED: usize = 200;
+
+/// End of the names of fields that are lists of ids.
+const ID_LIST: &str = "Ids";
+/// Other lists whose order means nothing.
+const SETS: [&str; 2] = ["events", "remind"];
 
 /// Hidden field with the fingerprints of the values that a form was drawn with.
 pub(in crate::http) const LOADED: &str = "loaded";
@@ -287,14 +293,14 @@ impl<'a> FormBody<'a> {
     fn is_change(&mut self, name: &'static str, typed: &Value) -> bool {
         let Some(current) = self.current else { return true };
         let current = current.get(name).unwrap_or(&Value::Null);
-        if typed == current {
+        if comparable(name, typed) == comparable(name, current) {
             return false;
         }
         let Some(loaded) = self.loaded.get(name) else { return true };
-        if *loaded == fingerprint(typed) {
+        if *loaded == fingerprint(name, typed) {
             return false;
         }
-        let is_conflict = *loaded != fingerprint(current);
+        let is_conflict = *loaded != fingerprint(name, current);
         if is_conflict {
             self.conflicts.push(FieldFault { field: name.to_owned(), text: conflict_text(current) });
         }
@@ -339,12 +345,25 @@ pub(in crate::http) fn new_key() -> String {
 
 /// Returns the fingerprints of a record's values, for [`LOADED`].
 pub(in crate::http) fn loaded(current: &JsonObject) -> String {
-    let fields = current.iter().map(|(name, value)| format!("{name}={}", fingerprint(value)));
+    let fields = current.iter().map(|(name, value)| format!("{name}={}", fingerprint(name, value)));
     fields.collect::<Vec<_>>().join(" ")
 }
 
-fn fingerprint(value: &Value) -> String {
-    let digest = Sha256::digest(value.to_string().as_bytes());
+/// Returns the value as it is compared. A list whose order means nothing is sorted: a form has it in the order in which
+/// it draws it.
+fn comparable<'a>(name: &str, value: &'a Value) -> Cow<'a, Value> {
+    match value {
+        Value::Array(entries) if name.ends_with(ID_LIST) || SETS.contains(&name) => {
+            let mut entries = entries.clone();
+            entries.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
+            Cow::Owned(Value::Array(entries))
+        }
+        value => Cow::Borrowed(value),
+    }
+}
+
+fn fingerprint(name: &str, value: &Value) -> String {
+    let digest = Sha256::digest(comparable(name, value).to_string().as_bytes());
     hex::encode(digest.iter().copied().take(FINGERPRINT).collect::<Vec<u8>>())
 }
 

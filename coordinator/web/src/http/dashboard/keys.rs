@@ -106,7 +106,11 @@ async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
 /// `POST /app/account/keys/{key}/revoke`
 async fn revoke(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let key: KeyId = call.id("key")?;
-    context.service.keys.revoke_as_member(&call.caller.caller, key).await?;
+    match context.service.keys.revoke_as_member(&call.caller.caller, key).await {
+        // Not found: a second click. The account has no such key, as asked.
+        Ok(()) | Err(ServiceError::NotFound) => {}
+        Err(error) => return Err(error.into()),
+    }
     Ok(see_other(&Toast::address(KEYS, "key-revoked", 1)))
 }
 

@@ -1,18 +1,23 @@
 //! The list of a page's monitors, and what is done with many of them at once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ::http::Method;
+use ::http::{Method, StatusCode};
 use futures_util::FutureExt;
 use parallax_core::event::MonitorStatus;
 use parallax_core::id::{MonitorId, PageId};
+use parallax_core::monitor::bulk_edit::{MAX_BULK_MONITORS, MonitorBulkEdit};
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::patch::PatchField;
-use parallax_service::idempotency::{IdempotencyKey, IdempotentRequest};
+use parallax_core::role::Permission;
+use parallax_service::idempotency::{IdempotentRequest, RequestOutcome};
 use parallax_service::monitors::MonitorWithState;
+use parallax_service::monitors::bulk::{BulkReport, BulkResult};
 use parallax_service::{Caller, ServiceError};
+use serde::{Deserialize, Serialize};
 
-use super::forms::{Form, ONCE, SubmittedForm, new_key};
+use super::forms::{Form, FormRefusal, FormStatus, SubmittedForm, new_key};
 use super::frame::frame;
 use super::overview::inputs;
 use super::{SignedIn, screen, see_other};
@@ -22,9 +27,6 @@ use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::form::FieldFault;
 use crate::views::dashboard::{self, BulkScreen, ListFilter, MonitorListScreen, RowInput, Section, Toast};
-
-/// Maximum monitors of one form: a plan's largest number with its vendor components.
-const MAX_SELECTED: usize = 1000;
 
 /// Maximum monitors that an address names.
 const MAX_IN_ADDRESS: usize = 100;
@@ -78,17 +80,24 @@ enum BulkAct {
 /// `POST /app/pages/{page}/monitors/bulk`
 async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let page = call.page_id()?;
-    let submitted = SubmittedForm::read(&mut call).await?;
-    let form = &submitted.form;
-    let (act, ids) = read_act(form)?;
+    let SubmittedForm { form, idempotency_key } = SubmittedForm::read(&mut call).await?;
+    let (act, ids) = read_act(&form)?;
     let caller = call.caller.caller.clone();
     let named = named(&context, &caller, page, &ids).await?;
+    caller.require(Permission::Edit)?;
     let list = format!("/app/pages/{page}/monitors");
-    if named.is_empty() {
+    if ids.is_empty() {
         return Ok(see_other(&list));
     }
+    let max = if matches!(act, BulkAct::Maintenance) { MAX_IN_ADDRESS } else { MAX_BULK_MONITORS };
+    if ids.len() > max {
+        let problem = format!("Choose at most {max} monitors. You chose {}.", ids.len());
+        return refuse(&context, &mut call, page, (problem, StatusCode::BAD_REQUEST.into())).await;
+    }
     if matches!(act, BulkAct::Maintenance) {
-        return Ok(see_other(&maintenance_path(page, &named)));
+        // A form without monitors would plan for the whole page.
+        let address = if named.is_empty() { list } else { maintenance_path(page, &named) };
+        return Ok(see_other(&address));
     }
     let down: Vec<String> = named.iter().filter(|it| it.is_down).map(|it| it.name.clone()).collect();
     if act.pauses() && !down.is_empty() && form.text("confirm") != "pause" {
@@ -96,31 +105,48 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
         let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
         return Ok(screen(dashboard::render(&BulkScreen::ask_to_pause(frame, ids, down, new_key()))?));
     }
-    if matches!(act, BulkAct::Delete) && form.text("confirm").trim() != BulkScreen::word(named.len()) {
+    // The number of the form, not of those that are left: after a second click none is.
+    if matches!(act, BulkAct::Delete) && form.text("confirm").trim() != BulkScreen::word(ids.len()) {
+        if named.is_empty() {
+            return Ok(see_other(&list));
+        }
         let is_wrong = form.has("confirm");
         let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
         let named = named.into_iter().map(|it| (it.id, it.name)).collect();
         return Ok(screen(dashboard::render(&BulkScreen::ask(frame, named, is_wrong, new_key()))?));
     }
-    let (mut changed, mut refused) = (0, Vec::new());
-    for ChosenMonitor { id, name, .. } in named {
-        match apply(&context, &caller, (page, id), &act, form.text(ONCE)).await {
-            Ok(()) => changed += 1,
-            Err(error) => refused.push((name, reason(error)?)),
+    let once = IdempotentRequest::new(idempotency_key, &BulkAnswer::write);
+    let answer = match context.service.monitors.change_many(&caller, page, &act.edit(&ids), &once).await {
+        Ok(RequestOutcome::Fresh(report) | RequestOutcome::Reread(report)) => BulkAnswer::of(&report),
+        Ok(RequestOutcome::Replayed(answer)) => BulkAnswer::read(&answer)?,
+        Err(error) => {
+            let FormRefusal { status, faults, problem } = FormRefusal::of(error)?;
+            let problem = problem.into_iter().chain(faults.into_iter().map(|fault| fault.text));
+            let problem = problem.collect::<Vec<_>>().join(" ");
+            return refuse(&context, &mut call, page, (problem, status)).await;
         }
+    };
+    if answer.refused.is_empty() {
+        return Ok(see_other(&Toast::address(&list, act.toast(), answer.changed)));
     }
-    if refused.is_empty() {
-        let toast = match act {
-            BulkAct::Edit(_, toast) => toast,
-            BulkAct::Delete | BulkAct::Maintenance => "monitors-deleted",
-        };
-        return Ok(see_other(&Toast::address(&list, toast, changed)));
-    }
+    let name = |id: &str| named.iter().find(|it| it.id.to_string() == id).map(|it| it.name.clone());
+    let refused = answer.refused.into_iter().map(|(id, reason)| (name(&id).unwrap_or(id), reason)).collect();
     let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
-    Ok(screen(dashboard::render(&BulkScreen::refused(frame, changed, refused))?))
+    Ok(screen(dashboard::render(&BulkScreen::refused(frame, answer.changed, refused))?))
 }
 
-/// Reads what to do, and with which monitors: those that are ticked, or the one of a row's menu.
+/// Replies that nothing was changed, and why.
+async fn refuse(
+    context: &HttpContext,
+    call: &mut RoutedRequest<SignedIn>,
+    page: PageId,
+    (problem, status): (String, FormStatus),
+) -> HandlerResult {
+    let frame = frame(context, call, Some(page), Section::Monitors).await?;
+    Ok(status.apply(screen(dashboard::render(&BulkScreen::unchanged(frame, problem))?)))
+}
+
+/// Reads what to do, and with which monitors: those that are ticked, each once, or the one of a row's menu.
 fn read_act(form: &Form) -> Result<(BulkAct, Vec<MonitorId>), ApiError> {
     let paused =
         |is_paused: bool| Box::new(MonitorEdit { paused: PatchField::Value(is_paused), ..MonitorEdit::default() });
@@ -144,14 +170,16 @@ fn read_act(form: &Form) -> Result<(BulkAct, Vec<MonitorId>), ApiError> {
         }
         _ => return Err(not_found()),
     };
-    let ids = form.all("id").take(MAX_SELECTED).map(|id| id.parse().map_err(|_| not_found()));
-    Ok((act, ids.collect::<Result<_, _>>()?))
+    let mut known = BTreeSet::new();
+    let ids = form.all("id").map(|id| id.parse().map_err(|_| not_found()));
+    let mut ids = ids.collect::<Result<Vec<MonitorId>, _>>()?;
+    ids.retain(|id| known.insert(*id));
+    Ok((act, ids))
 }
 
-/// Address of the form for maintenance of some monitors. A longer list than an address holds means the whole page.
+/// Address of the form for maintenance of some monitors.
 fn maintenance_path(page: PageId, chosen: &[ChosenMonitor]) -> String {
-    let listed = if chosen.len() > MAX_IN_ADDRESS { &[] } else { chosen };
-    let monitors: String = listed.iter().map(|it| format!("&monitor={}", it.id)).collect();
+    let monitors: String = chosen.iter().map(|it| format!("&monitor={}", it.id)).collect();
     format!("/app/pages/{page}/incidents/new?kind=maintenance{monitors}")
 }
 
@@ -167,6 +195,49 @@ impl BulkAct {
     fn pauses(&self) -> bool {
         matches!(self, Self::Edit(edit, _) if edit.paused == PatchField::Value(true))
     }
+
+    /// The toast after it.
+    const fn toast(&self) -> &'static str {
+        match self {
+            Self::Edit(_, toast) => toast,
+            Self::Delete | Self::Maintenance => "monitors-deleted",
+        }
+    }
+
+    /// The change to those monitors, as the API would read it.
+    fn edit(&self, ids: &[MonitorId]) -> MonitorBulkEdit {
+        let (set, delete) = match self {
+            Self::Edit(edit, _) => (PatchField::Value(MonitorEdit::clone(edit)), PatchField::Absent),
+            Self::Delete => (PatchField::Absent, PatchField::Value(true)),
+            Self::Maintenance => (PatchField::Absent, PatchField::Absent),
+        };
+        let monitor_ids = PatchField::Value(ids.iter().map(ToString::to_string).collect());
+        MonitorBulkEdit { monitor_ids, set, delete, notify: PatchField::Absent }
+    }
+}
+
+/// Result of a form, which is stored for its repetition.
+#[derive(Debug, Serialize, Deserialize)]
+struct BulkAnswer {
+    changed: usize,
+    /// Id of each monitor that was refused, with the reason.
+    refused: Vec<(String, String)>,
+}
+
+impl BulkAnswer {
+    fn of(report: &BulkReport) -> Self {
+        let refused = |it: &BulkResult| it.outcome.as_ref().err().map(|error| (it.id.clone(), reason(error)));
+        let refused: Vec<_> = report.results.iter().filter_map(refused).collect();
+        Self { changed: report.results.len() - refused.len(), refused }
+    }
+
+    fn write(report: &BulkReport) -> Vec<u8> {
+        serde_json::to_vec(&Self::of(report)).unwrap_or_default()
+    }
+
+    fn read(answer: &[u8]) -> Result<Self, ServiceError> {
+        serde_json::from_slice(answer).map_err(|error| ServiceError::Internal(error.to_string()))
+    }
 }
 
 /// Returns the chosen monitors of the page, in page order.
@@ -176,6 +247,7 @@ async fn named(
     page: PageId,
     ids: &[MonitorId],
 ) -> Result<Vec<ChosenMonitor>, ApiError> {
+    let ids: BTreeSet<&MonitorId> = ids.iter().collect();
     let monitors = context.service.monitors.list(caller, page).await?;
     let chosen = |it: &MonitorWithState| ids.contains(&it.monitor.id);
     let named = |it: MonitorWithState| ChosenMonitor {
@@ -186,45 +258,15 @@ async fn named(
     Ok(monitors.into_iter().filter(chosen).map(named).collect())
 }
 
-/// Changes or deletes one monitor. The form's key and the monitor's id are the identity of the change.
-async fn apply(
-    context: &HttpContext,
-    caller: &Caller,
-    (page, id): (PageId, MonitorId),
-    act: &BulkAct,
-    key: &str,
-) -> Result<(), ServiceError> {
-    let monitors = &context.service.monitors;
-    let once = Some(key).filter(|key| !key.is_empty()).map(|key| {
-        let request = [&page.to_u128().to_be_bytes()[..], &id.to_u128().to_be_bytes()];
-        IdempotencyKey::new(caller.limit_id(), &format!("{key}/{id}"), &request)
-    });
-    match act {
-        BulkAct::Edit(edit, _) => {
-            let once = IdempotentRequest::new(once, &|_: &MonitorWithState| Vec::new());
-            monitors.edit(caller, page, id, edit, &once).await.map(|_| ())
-        }
-        BulkAct::Delete => {
-            let once = IdempotentRequest::new(once, &|(): &()| Vec::new());
-            monitors.delete(caller, page, id, false, &once).await.map(|_| ())
-        }
-        BulkAct::Maintenance => Ok(()),
-    }
-}
-
 /// Returns the reason for which one monitor was refused.
-///
-/// # Errors
-/// An error that concerns all of them: the caller may not do it, or the store fails.
-fn reason(error: ServiceError) -> Result<String, ApiError> {
+fn reason(error: &ServiceError) -> String {
     match error {
-        ServiceError::RoleForbids { .. } | ServiceError::Internal(_) | ServiceError::DiskFull => Err(error.into()),
         // Deleted meanwhile.
-        ServiceError::NotFound => Ok("It no longer exists.".to_owned()),
+        ServiceError::NotFound => "It no longer exists.".to_owned(),
         ServiceError::Invalid(errors) => {
             let rules = errors.iter().map(|error| FieldFault::sentence(&error.rule));
-            Ok(rules.collect::<Vec<_>>().join(" "))
+            rules.collect::<Vec<_>>().join(" ")
         }
-        other => Ok(FieldFault::sentence(&other.to_string())),
+        other => FieldFault::sentence(&other.to_string()),
     }
 }

@@ -67,7 +67,11 @@ async fn change_password(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
 
 /// `POST /app/account/security/sessions/{session}/end`
 async fn end_session(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    context.service.people.end_session(&call.caller.caller, call.path_param("session")?).await?;
+    match context.service.people.end_session(&call.caller.caller, call.path_param("session")?).await {
+        // Not found: a second click. The person has no such session, as asked.
+        Ok(()) | Err(ServiceError::NotFound) => {}
+        Err(error) => return Err(error.into()),
+    }
     Ok(see_other(&Toast::address(SECURITY, "session-ended", 1)))
 }
 

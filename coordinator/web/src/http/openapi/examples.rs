@@ -168,10 +168,13 @@ fn bodies(name: &str) -> Vec<Value> {
             vec![json!({ "name": "Checkout", "expectStatus": 204, "keyword": null }), json!({ "paused": true })]
         }
         "MonitorsUpdate" => vec![
-            json!({ "ids": [MONITOR.to_string(), HEARTBEAT.to_string()], "set": { "paused": true, "groupName": "Shop" } }),
-            json!({ "ids": [HEARTBEAT.to_string()], "delete": true }),
+            json!({
+                "monitorIds": [MONITOR.to_string(), HEARTBEAT.to_string()],
+                "set": { "paused": true, "groupName": "Shop" },
+            }),
+            json!({ "monitorIds": [HEARTBEAT.to_string()], "delete": true }),
         ],
-        "MonitorOrder" => vec![json!({ "ids": [HEARTBEAT.to_string(), MONITOR.to_string()] })],
+        "MonitorOrder" => vec![json!({ "monitorIds": [HEARTBEAT.to_string(), MONITOR.to_string()] })],
         "MonitorOrderResponse" => vec![json!({ "monitorIds": [HEARTBEAT.to_string(), MONITOR.to_string()] })],
         "MonitorsUpdateSet" => vec![json!({ "slowThresholdMs": 900, "pinnedRegion": null })],
         "IncidentCreate" => vec![

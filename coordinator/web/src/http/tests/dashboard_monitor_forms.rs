@@ -9,8 +9,6 @@ use serde_json::json;
 use super::signed_in_browser::{hidden, location};
 use super::*;
 
-/// Value of a field of a drawn form.
-
 #[tokio::test]
 async fn a_monitor_is_made_once_however_often_the_form_is_sent() {
     let client = TestClient::new().await;
@@ -48,6 +46,30 @@ async fn a_monitor_is_made_once_however_often_the_form_is_sent() {
         assert!(screen.text.contains(words), "{words}: {}", screen.text);
     }
     assert!(!screen.text.contains("secret"), "{}", screen.text);
+}
+
+#[tokio::test]
+async fn an_address_pasted_on_an_empty_screen_fills_the_form() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Editor).await;
+    for screen in [client.app_path(""), format!("/app/pages/{}", client.world.shop.id)] {
+        let empty = client.open(&browser, &screen).await.text;
+        let (_, form) = empty.split_once("class=\"first\"").unwrap();
+        let (_, action) = form.split_once("action=\"").unwrap();
+        let (_, name) = form.split_once("<input id=\"first\" name=\"").unwrap();
+        for (pasted, values) in [
+            ("https://shop.example/health", &["https://shop.example/health"][..]),
+            ("shop.example", &["https://shop.example"]),
+            ("db.example:5432", &["db.example", "5432"]),
+        ] {
+            let query: String = url::form_urlencoded::byte_serialize(pasted.as_bytes()).collect();
+            let (action, name) = (action.split('"').next().unwrap(), name.split('"').next().unwrap());
+            let filled = client.open(&browser, &format!("{action}?{name}={query}")).await.text;
+            for value in values {
+                assert!(filled.contains(&format!("value=\"{value}\"")), "{pasted}: {filled}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

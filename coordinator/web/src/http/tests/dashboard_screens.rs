@@ -1,5 +1,6 @@
 //! The dashboard's first screens over HTTP: overview, list of monitors, many at once, search and live updates.
 
+use parallax_core::id::MonitorId;
 use parallax_core::role::Role;
 
 use super::signed_in_browser::location;
@@ -80,13 +81,74 @@ async fn many_monitors_are_paused_moved_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_one_monitor_refuses_does_not_stop_the_others() {
+async fn a_form_is_sent_once_and_never_with_another_act() {
+    let (client, ids) = client().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let paused = async || {
+        let monitors = client.get(&client.shop_path("/monitors")).await.body["monitors"].clone();
+        monitors.as_array().unwrap().iter().filter(|it| it["paused"] == true).count()
+    };
+    let send = async |act| {
+        let fields = [("idempotency_key", "one"), ("id", ids[0].as_str()), ("id", ids[1].as_str()), ("do", act)];
+        bulk(&client, &browser, &fields).await
+    };
+    let edit = client.world.service.last_edit();
+    let first = send("pause").await;
+    assert_eq!((first.status, paused().await, client.world.service.last_edit()), (303, 2, edit + 2), "{}", first.text);
+    let again = send("pause").await;
+    assert_eq!((again.status, location(&again)), (303, location(&first)));
+    assert_eq!(client.world.service.last_edit(), edit + 2, "a second click");
+    let other = send("resume").await;
+    assert!(other.status == 422 && other.text.contains("already sent, with other values"), "{}", other.text);
+    assert_eq!(paused().await, 2);
+    // A monitor that is gone is named, and does not stop the others.
+    let unknown = MonitorId::from_u128(7).to_string();
+    let fields = [("id", ids[2].as_str()), ("id", unknown.as_str()), ("do", "pause")];
+    let partly = bulk(&client, &browser, &fields).await;
+    assert!(partly.status == 200 && partly.text.contains("1 of 2 changed"), "{}", partly.text);
+    assert!(partly.text.contains(&unknown) && partly.text.contains("It no longer exists."), "{}", partly.text);
+    assert_eq!(paused().await, 3);
+}
+
+#[tokio::test]
+async fn too_many_monitors_are_refused_rather_than_fewer_or_all_changed() {
+    let (client, ids) = client().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let others: Vec<String> = (1..=500).map(|n| MonitorId::from_u128(n).to_string()).collect();
+    let edit = client.world.service.last_edit();
+    for (act, max) in [("maintenance", 100), ("pause", 500), ("delete", 500)] {
+        let chosen = others[..max].iter().chain([&ids[0]]).map(|id| ("id", id.as_str()));
+        let fields: Vec<(&str, &str)> = chosen.chain([("do", act)]).collect();
+        let refused = bulk(&client, &browser, &fields).await;
+        let text = format!("Choose at most {max} monitors. You chose {}.", max + 1);
+        assert!(refused.status == 400 && refused.text.contains(&text), "{act}: {}", refused.text);
+    }
+    assert_eq!(client.world.service.last_edit(), edit);
+    // Monitors that are all gone never become the whole page.
+    let gone = bulk(&client, &browser, &[("id", others[0].as_str()), ("do", "maintenance")]).await;
+    assert_eq!((gone.status, location(&gone)), (303, &*client.screen("/monitors")));
+}
+
+#[tokio::test]
+async fn clone_in_a_rows_menu_opens_the_form_with_the_monitors_values() {
+    let (client, ids) = client().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let list = client.open(&browser, &client.screen("/monitors")).await;
+    let (before, _) = list.text.split_once("Clone</a>").unwrap();
+    let (_, link) = before.rsplit_once("<a href=\"").unwrap();
+    let form = client.open(&browser, &link.split('"').next().unwrap().replace("ID", &ids[1])).await;
+    assert!(form.status == 200 && form.text.contains("value=\"Payments API copy\""), "{}", form.text);
+    assert!(form.text.contains("value=\"https://shop.example/\""), "{}", form.text);
+}
+
+#[tokio::test]
+async fn what_every_monitor_would_refuse_changes_nothing() {
     let (client, ids) = client().await;
     let browser = client.sign_in(Role::Owner).await;
     let long = "g".repeat(61);
     let fields = [("id", ids[0].as_str()), ("do", "group"), ("group", long.as_str())];
     let refused = bulk(&client, &browser, &fields).await;
-    assert!(refused.status == 200 && refused.text.contains("0 of 1 changed"), "{}", refused.text);
+    assert!(refused.status == 400 && refused.text.contains("Nothing was changed"), "{}", refused.text);
     assert!(refused.text.contains("Must be at most 60 characters."), "{}", refused.text);
     let nothing = bulk(&client, &browser, &[("do", "pause")]).await;
     assert_eq!((nothing.status, location(&nothing)), (303, &*client.screen("/monitors")));

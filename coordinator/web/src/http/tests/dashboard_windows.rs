@@ -4,8 +4,8 @@ use parallax_core::role::Role;
 use parallax_core::time::{HOUR, MINUTE};
 use serde_json::{Value, json};
 
-use super::TestClient;
 use super::signed_in_browser::{hidden, location};
+use super::{SignedInBrowser, TestClient, TestResponse};
 
 #[tokio::test]
 async fn a_window_is_planned_in_its_own_zone_with_its_next_dates() {
@@ -86,6 +86,91 @@ async fn a_window_is_planned_in_its_own_zone_with_its_next_dates() {
     assert!(client.open(&browser, &own).await.text.contains("Cancelled"));
     let late = client.submit(&browser, &format!("{own}/extend"), &[]).await;
     assert!(late.status == 400 && late.text.contains("completed"), "{}", late.text);
+}
+
+/// A page in Berlin with a planned window for two of its monitors, and its address.
+async fn window_in_berlin() -> (TestClient, SignedInBrowser, String, [String; 2]) {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Owner).await;
+    let zone = json!({ "timezone": "Europe/Berlin" });
+    assert_eq!(client.call(&client.write_key, "PATCH", &client.shop_path(""), zone).await.status, 200);
+    let mut ids = Vec::new();
+    for url in ["a.example", "b.example"] {
+        ids.push(client.create_monitor(json!({ "url": url })).await["id"].as_str().unwrap().to_owned());
+    }
+    let [first, second] = [ids.remove(0), ids.remove(0)];
+    let window = json!({
+        "kind": "maintenance", "title": "Upgrade", "monitorIds": [second, first],
+        "startsAt": "2026-12-08T01:00:20Z", "endsAt": "2026-12-08T03:00:00Z",
+    });
+    let planned = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), window).await;
+    assert_eq!(planned.status, 201, "{planned:?}");
+    let own = client.screen(&format!("/incidents/{}", planned.body["incident"]["id"].as_str().unwrap()));
+    (client, browser, own, [first, second])
+}
+
+/// Sends the form of a window as it was drawn, except for its zone and times.
+async fn save(
+    (client, browser, own, [first, second]): &(TestClient, SignedInBrowser, String, [String; 2]),
+    loaded: &str,
+    (zone, start, end): (&str, &str, &str),
+) -> TestResponse {
+    let fields = [
+        ("loaded", loaded),
+        ("title", "Upgrade"),
+        ("startsAt", start),
+        ("endsAt", end),
+        ("timezone", zone),
+        ("monitorIds", ""),
+        ("monitorIds", first.as_str()),
+        ("monitorIds", second.as_str()),
+        ("remind", ""),
+        ("remindOther", ""),
+    ];
+    client.submit(browser, &format!("{own}/edit"), &fields).await
+}
+
+#[tokio::test]
+async fn times_of_a_window_are_compared_as_instants_whatever_the_zone() {
+    let scene = window_in_berlin().await;
+    let (client, browser, own, ids) = &scene;
+    let times = async || {
+        let window = client.incidents().await.remove(0);
+        [&window["startedAt"], &window["endsAt"]].map(|at| at.as_str().unwrap().to_owned())
+    };
+    let stored = ["2026-12-08T01:00:20.000Z", "2026-12-08T03:00:00.000Z"];
+    let edit = client.open(browser, &format!("{own}/edit")).await;
+    let loaded = hidden(&edit, "loaded");
+    assert!(edit.text.contains("value=\"2026-12-08T02:00\""), "{}", edit.text);
+    // As drawn, and the same instants in another zone: nothing changes, not even the seconds.
+    let before = client.world.service.last_edit();
+    for same in [
+        ("Europe/Berlin", "2026-12-08T02:00", "2026-12-08T04:00"),
+        ("Asia/Tokyo", "2026-12-08T10:00", "2026-12-08T12:00"),
+    ] {
+        let saved = save(&scene, &loaded, same).await;
+        assert_eq!((saved.status, times().await), (303, stored.map(str::to_owned)), "{}", saved.text);
+    }
+    assert_eq!(client.world.service.last_edit(), before);
+    // The same local times in another zone are other instants.
+    let moved = save(&scene, &loaded, ("Asia/Tokyo", "2026-12-08T02:00", "2026-12-08T04:00")).await;
+    assert_eq!(moved.status, 303, "{}", moved.text);
+    assert_eq!(times().await, ["2026-12-07T17:00:00.000Z", "2026-12-07T19:00:00.000Z"]);
+    // Both changed.
+    let edit = client.open(browser, &format!("{own}/edit")).await;
+    assert!(edit.text.contains("value=\"2026-12-07T18:00\""), "{}", edit.text);
+    let fresh = hidden(&edit, "loaded");
+    let moved = save(&scene, &fresh, ("Asia/Tokyo", "2026-12-09T09:00", "2026-12-09T11:30")).await;
+    assert_eq!(moved.status, 303, "{}", moved.text);
+    assert_eq!(times().await, ["2026-12-09T00:00:00.000Z", "2026-12-09T02:30:00.000Z"]);
+    let affected: Vec<Value> = client.incidents().await[0]["monitors"].as_array().unwrap().clone();
+    assert_eq!(affected.len(), ids.len());
+    // A change of someone else meanwhile is a conflict, shown in the form's zone, and what was typed stays.
+    let crossed = save(&scene, &fresh, ("Asia/Tokyo", "2026-12-10T09:00", "2026-12-10T11:00")).await;
+    assert!(crossed.status == 409 && crossed.text.contains("2026-12-09 09:00"), "{}", crossed.text);
+    assert!(crossed.text.contains("value=\"2026-12-10T09:00\""), "{}", crossed.text);
+    let again = save(&scene, &hidden(&crossed, "loaded"), ("Asia/Tokyo", "2026-12-10T09:00", "2026-12-10T11:00")).await;
+    assert_eq!((again.status, times().await[0].as_str()), (303, "2026-12-10T00:00:00.000Z"), "{}", again.text);
 }
 
 #[tokio::test]

@@ -47,15 +47,15 @@ async fn a_new_order_is_one_commit_that_pages_show_at_once() {
     };
     assert_eq!(shown().await, "acd");
     let (revision, edit) = (client.world.revision().await, client.world.service.last_edit());
-    let reply = client.order("", json!({ "ids": [d, a, c] })).await;
+    let reply = client.order("", json!({ "monitorIds": [d, a, c] })).await;
     assert_eq!((reply.status, &reply.body["monitorIds"]), (200, &json!([d, a, c])));
     assert_eq!(client.world.revision().await, revision + 2, "one commit");
     assert_eq!(client.world.service.last_edit(), edit + 1, "one event");
     let expected = [("d", 0), ("a", 1), ("c", 2)].map(|(name, at)| (name.to_owned(), at));
     assert_eq!((client.listed().await, shown().await), (expected.to_vec(), "dac".to_owned()));
     // Without a change nothing is written.
-    for body in [json!({ "ids": [d, a, c] }), json!({})] {
-        let same = client.order("", body).await;
+    for name in ["monitorIds", "checkpointIds"] {
+        let same = client.order("", json!({ name: [d, a, c] })).await;
         assert_eq!((same.status, &same.body["monitorIds"]), (200, &json!([d, a, c])));
         assert_eq!(client.world.service.last_edit(), edit + 1);
     }
@@ -79,28 +79,29 @@ async fn an_order_that_is_not_complete_is_refused() {
         (json!([ids[1], other]), RULE),
         (json!([ids[1], ids[0], other]), RULE),
         (json!([]), RULE),
-        (json!(null), "must not be null"),
+        (json!(null), "is required"),
         (json!(too_many), "must be a list of at most 2000 ids"),
     ] {
-        let refused = client.order("", json!({ "ids": sent })).await;
+        let refused = client.order("", json!({ "monitorIds": sent })).await;
         assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
-        assert_eq!(refused.body["error"]["fields"], json!([{ "field": "ids", "rule": rule }]));
+        assert_eq!(refused.body["error"]["fields"], json!([{ "field": "monitorIds", "rule": rule }]));
     }
     assert_eq!(client.listed().await.into_iter().map(|(name, _)| name).collect::<String>(), "ab");
-    let warned = client.order("", json!({ "monitorIds": [ids[1], ids[0]] })).await;
-    assert_eq!(warned.body["warnings"], json!(["monitorIds was ignored: send it as ids"]));
+    let empty = client.order("", json!({})).await;
+    assert_eq!((empty.status, code(&empty)), (400, "bad_request"));
+    assert_eq!(empty.body["error"]["fields"], json!([{ "field": "monitorIds", "rule": "is required" }]));
 }
 
 #[tokio::test]
 async fn a_repetition_does_not_undo_a_later_order() {
     let client = TestClient::new().await;
     let ids = client.named_monitors(&letters("ab")).await;
-    let first = client.order("sort", json!({ "ids": [ids[1], ids[0]] })).await;
-    client.order("", json!({ "ids": ids })).await;
-    let again = client.order("sort", json!({ "ids": [ids[1], ids[0]] })).await;
+    let first = client.order("sort", json!({ "monitorIds": [ids[1], ids[0]] })).await;
+    client.order("", json!({ "monitorIds": ids })).await;
+    let again = client.order("sort", json!({ "monitorIds": [ids[1], ids[0]] })).await;
     assert_eq!((&again.text, &again.headers["idempotency-replayed"]), (&first.text, &"true".parse().unwrap()));
     assert_eq!(client.listed().await.into_iter().map(|(name, _)| name).collect::<String>(), "ab");
-    let other = client.order("sort", json!({ "ids": ids })).await;
+    let other = client.order("sort", json!({ "monitorIds": ids })).await;
     assert_eq!((other.status, code(&other)), (422, "idempotency_key_reused"));
 }
 
@@ -117,10 +118,10 @@ async fn a_long_order_is_replayed_as_it_is_now() {
         ids.push(client.create_monitor(component).await["id"].as_str().unwrap().to_owned());
     }
     let reversed: Vec<&String> = ids.iter().rev().collect();
-    let first = client.order("sort", json!({ "ids": reversed })).await;
+    let first = client.order("sort", json!({ "monitorIds": reversed })).await;
     assert!((first.status, first.text.len() > 8192) == (200, true), "{first:?}");
-    client.order("", json!({ "ids": ids })).await;
-    let again = client.order("sort", json!({ "ids": reversed })).await;
+    client.order("", json!({ "monitorIds": ids })).await;
+    let again = client.order("sort", json!({ "monitorIds": reversed })).await;
     assert_eq!((again.status, &again.body["monitorIds"]), (200, &json!(ids)));
     assert_eq!(again.headers["idempotency-answer"], "current");
 }

@@ -96,7 +96,7 @@ impl ConformanceFixture {
                 ids.insert("monitorId", self.create("monitor", monitor(field)).await);
                 json!({})
             }
-            "updateMonitors" => json!({ "ids": ["mon_none"], "set": {} }),
+            "updateMonitors" => json!({ "monitorIds": ["mon_none"], "set": {} }),
             "acknowledgeOutage" => {
                 let down = MachineView { outage_since: Some(self.time_from_now(0)), ..MachineView::default() };
                 self.client.world.views.lock().unwrap().insert(ids["monitorId"].parse().unwrap(), down);

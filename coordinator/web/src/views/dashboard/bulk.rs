@@ -75,6 +75,11 @@ impl BulkScreen {
         }
     }
 
+    /// Says why a form changed nothing.
+    pub(crate) fn unchanged(frame: Frame, problem: String) -> Self {
+        Self { title: "Nothing was changed".to_owned(), text: problem, ..Self::refused(frame, 0, Vec::new()) }
+    }
+
     /// Says which monitors were refused, and why.
     pub(crate) fn refused(frame: Frame, changed: usize, refused: Vec<(String, String)>) -> Self {
         let all = changed + refused.len();

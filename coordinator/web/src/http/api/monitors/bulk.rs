@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use parallax_core::monitor::bulk_edit::{MAX_MONITORS, MonitorBulkEdit};
+use parallax_core::monitor::bulk_edit::{MAX_BULK_MONITORS, MonitorBulkEdit};
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::validation::ValidationErrors;
 use parallax_service::idempotency::IdempotentRequest;
@@ -11,10 +11,11 @@ use parallax_service::monitors::bulk::{BulkReport, BulkResult};
 use parallax_service::{Caller, ServiceError};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
-use super::body::read_shared;
+use super::body::{self, read_change, read_shared};
 use crate::http::HttpContext;
-use crate::http::api::body_check::{self, BodyRules, SET_BY_SERVICE};
+use crate::http::api::body_check::{self, BodyRules, MAX_WARNINGS, SET_BY_SERVICE};
 use crate::http::api::{enveloped_with_warnings, write_reply};
 use crate::http::body_fields::{BodyFields, RecordedFields, field};
 use crate::http::error::{HandlerResult, error_code};
@@ -24,10 +25,6 @@ use crate::http::routed_request::RoutedRequest;
 /// Validation rules of the body.
 const RULES: BodyRules =
     BodyRules { hints: &[], other_routes: &[], default_rule: SET_BY_SERVICE, echoes: &[], volatile: &[] };
-/// Unknown fields of `set` that are refused by name, at most.
-const MAX_UNKNOWN_FIELDS: usize = 20;
-/// Characters of an unknown name that an error repeats.
-const MAX_QUOTED: usize = 60;
 
 /// Result for one monitor.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -81,7 +78,9 @@ pub(in crate::http) async fn update(context: Arc<HttpContext>, mut call: RoutedR
     let page = call.page_id()?;
     service.pages.get(&call.caller, page)?;
     let (object, idempotency_key) = call.json_object().await?;
-    let (edit, warnings) = body_check::read_new(&object, &RULES, |body| read(body));
+    let (edit, mut warnings) = body_check::read_new(&object, &RULES, |body| read(body));
+    warnings.extend(object.get("set").and_then(Value::as_object).map(set_warnings).unwrap_or_default());
+    warnings.truncate(MAX_WARNINGS);
     let answer = |report: &BulkReport| {
         let results: Vec<_> = report.results.iter().map(document).collect();
         enveloped_with_warnings("results", &results, &warnings)
@@ -93,9 +92,9 @@ pub(in crate::http) async fn update(context: Arc<HttpContext>, mut call: RoutedR
 
 /// Reads the body.
 pub(in crate::http) fn read(mut body: impl BodyFields) -> MonitorBulkEdit {
-    let ids = field("ids", "Ids of the monitors, each once.").required().min_items(1);
+    let ids = field("monitorIds", "Ids of the monitors, each once.").required().min_items(1);
     MonitorBulkEdit {
-        ids: body.ids(ids, MAX_MONITORS),
+        monitor_ids: body.ids(ids, MAX_BULK_MONITORS),
         set: body
             .object(
                 field("set", "Fields to change on each monitor. Required unless `delete` is true."),
@@ -110,19 +109,25 @@ pub(in crate::http) fn read(mut body: impl BodyFields) -> MonitorBulkEdit {
     }
 }
 
-/// Reads the change. A field that can't be the same for many monitors is refused: ignoring it would look like success.
+/// Reads the change. A field of a monitor that can't be the same for many is refused: ignoring it would look like
+/// success.
 fn read_set(object: &JsonObject) -> MonitorEdit {
     let mut fields = RecordedFields::new(object);
     let edit = read_shared(&mut fields);
+    let mut all = RecordedFields::new(object);
+    drop(read_change(&mut all));
     let mut errors = ValidationErrors::new();
-    let unknown = object.keys().filter(|name| !fields.names().contains(&name.as_str()));
-    for name in unknown.take(MAX_UNKNOWN_FIELDS) {
-        errors.add(
-            format!("{name:.MAX_QUOTED$}"),
-            format!("can't be set for many monitors: these can, {}", fields.names().join(", ")),
-        );
+    let is_own = |name: &&&str| !fields.names().contains(name) && object.contains_key(**name);
+    for name in all.names().iter().filter(is_own) {
+        errors.add(*name, format!("can't be set for many monitors: these can, {}", fields.names().join(", ")));
     }
     MonitorEdit { read_only_errors: errors, ..edit }
+}
+
+/// Warnings about unknown fields of the change.
+fn set_warnings(set: &JsonObject) -> Vec<String> {
+    let (_, warnings) = body_check::read_new(set, &body::RULES, |fields| drop(read_shared(fields)));
+    warnings.into_iter().map(|warning| format!("set.{warning}")).collect()
 }
 
 fn document(result: &BulkResult) -> BulkResultDocument {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use parallax_core::monitor::order_edit::{MAX_MONITORS, MonitorOrderEdit};
+use parallax_core::monitor::order_edit::{MAX_ORDERED_MONITORS, MonitorOrderEdit};
 use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::monitors::order::MonitorOrder;
@@ -16,13 +16,8 @@ use crate::http::error::HandlerResult;
 use crate::http::routed_request::RoutedRequest;
 
 /// Validation rules of the body.
-const RULES: BodyRules = BodyRules {
-    hints: &[("monitorIds", "send it as ids")],
-    other_routes: &[],
-    default_rule: SET_BY_SERVICE,
-    echoes: &[],
-    volatile: &[],
-};
+const RULES: BodyRules =
+    BodyRules { hints: &[], other_routes: &[], default_rule: SET_BY_SERVICE, echoes: &[], volatile: &[] };
 
 /// `PATCH /api/v1/pages/{page}/monitors/order`
 pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
@@ -42,5 +37,6 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
 
 /// Reads the body.
 pub(in crate::http) fn read(mut body: impl BodyFields) -> MonitorOrderEdit {
-    MonitorOrderEdit { ids: body.ids(field("ids", "Ids of all monitors of the page, first to last."), MAX_MONITORS) }
+    let ids = field("monitorIds", "Ids of all monitors of the page, first to last.").required();
+    MonitorOrderEdit { monitor_ids: body.ids(ids, MAX_ORDERED_MONITORS) }
 }

@@ -100,6 +100,28 @@ fn a_change_is_what_the_person_changed() {
 }
 
 #[test]
+fn lists_whose_order_means_nothing_are_compared_as_sets() {
+    let drawn = object(json!({ "monitorIds": ["c", "a"], "hosts": ["c", "a"] }));
+    let current = object(json!({ "monitorIds": ["a", "c", "b"], "hosts": ["c", "a"] }));
+    let read = |ids: &[&str], current: &JsonObject| {
+        let mut form = Form::of(ids.iter().map(|id| ("monitorIds", *id)).chain([("hosts", "a"), ("hosts", "c")]));
+        form.set(LOADED, loaded(&drawn));
+        let mut fields = FormBody::change(&form, current);
+        let read = (fields.ids(field("monitorIds", ""), 9), fields.strings(field("hosts", "")));
+        (read, fields.into_conflicts().len())
+    };
+    let hosts = Sent(vec!["a".to_owned(), "c".to_owned()]);
+    assert_eq!(read(&["a", "c"], &drawn), ((Absent, hosts.clone()), 0), "drawn in another order than stored");
+    assert_eq!(read(&["a", "c"], &current), ((Absent, hosts.clone()), 0), "somebody else's change stays");
+    assert_eq!(read(&["b", "c", "a"], &current), ((Absent, hosts.clone()), 0));
+    assert_eq!(read(&["a"], &drawn), ((Sent(vec!["a".to_owned()]), hosts.clone()), 0));
+    assert_eq!(read(&["a"], &current), ((Absent, hosts), 1));
+    let reminders = object(json!({ "remind": ["3h", "1d"] }));
+    let form = Form::of([("remind", "1d"), ("remind", "3h")]);
+    assert_eq!(FormBody::change(&form, &reminders).strings(field("remind", "")), Absent, "presets are drawn first");
+}
+
+#[test]
 fn a_form_is_drawn_with_what_was_typed() {
     let body =
         form("title=%3Cb%3E&monitors=a&monitors=b&notify=false&notify=true&form_token=old&idempotency_key=0a&loaded=x");

@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 use parallax_core::incident::{Incident, IncidentKind};
 use parallax_core::recurrence::{Frequency, Recurrence, local_to_timestamp};
 use parallax_core::role::Permission;
-use parallax_core::time::{HOUR, Timestamp};
+use parallax_core::time::{HOUR, MINUTE, Timestamp};
 use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::incidents::{IncidentDetail, IncidentFilter};
@@ -88,7 +88,7 @@ pub(super) async fn show_edit(context: &HttpContext, caller: &Caller, incident: 
     form.set("endsAt", stored.ends_at.map(|end| input_value(end, zone)).unwrap_or_default());
     stored.affected.iter().for_each(|affected| form.add("monitorIds", affected.monitor.to_string()));
     stored.remind.iter().for_each(|remind| form.add("remind", remind.to_string()));
-    form.set(LOADED, loaded(&current_values(stored, zone)));
+    form.set(LOADED, loaded(&current_values(stored)));
     let changes = (stored.title.clone(), incident.href);
     draw(context, caller, incident.page_screen, &form, (None, Some(changes))).await
 }
@@ -102,31 +102,66 @@ pub(super) async fn save_edit(
 ) -> HandlerResult {
     let form = with_reminders(&submitted.form);
     let zone = form.text("timezone").parse().unwrap_or_else(|_| window::zone(&incident));
-    let current = current_values(&incident.detail.incident, zone);
+    let current = current_values(&incident.detail.incident);
     let changes = Some((incident.detail.incident.title.clone(), incident.href.clone()));
     if !form.text("act").is_empty() {
         let mut form = form;
         form.remove("act");
         return draw(context, caller, incident.page_screen, &form, (None, changes)).await;
     }
-    let submitted = SubmittedForm { form, idempotency_key: submitted.idempotency_key.clone() };
+    let read = with_instants(&form, &incident.detail.incident, zone);
+    let submitted = SubmittedForm { form: read, idempotency_key: submitted.idempotency_key.clone() };
     match changes::change(context, caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
-        Err(refusal) => {
-            let form = submitted.form.redrawn(&refusal, &current);
+        Err(mut refusal) => {
+            in_zone(&mut refusal, &incident.detail.incident, zone);
+            let form = form.redrawn(&refusal, &current);
             draw(context, caller, incident.page_screen, &form, (Some(refusal), changes)).await
         }
     }
 }
 
-/// Values of the fields that the form of a window changes, as the API's body has them: times in the form's zone.
-fn current_values(window: &Incident, zone: Tz) -> JsonObject {
+/// Times of a window and their fields.
+fn times(window: &Incident) -> [(&'static str, Option<Timestamp>); 2] {
+    [("startsAt", Some(window.started_at)), ("endsAt", window.ends_at)]
+}
+
+/// Writes a time as the form compares it: its minute in UTC. The form has no seconds, and its zone may change.
+fn instant(at: Timestamp) -> String {
+    Timestamp::from_millis(at.as_millis().div_euclid(MINUTE) * MINUTE).to_string()
+}
+
+/// The form with its local times as instants. A time that is as it was drawn means the instant that it was drawn of: a
+/// clock change repeats local times. Text that isn't a time stays, which its reader refuses.
+fn with_instants(form: &Form, window: &Incident, zone: Tz) -> Form {
+    let mut read = form.clone();
+    for (name, stored) in times(window) {
+        let typed = form.text(name).trim();
+        let local = || local_to_timestamp(zone, Timestamp::parse_local(typed)?);
+        if let Some(at) = stored.filter(|at| input_value(*at, zone) == typed).or_else(local) {
+            read.set(name, instant(at));
+        }
+    }
+    read
+}
+
+/// Writes the instants of a refusal in the form's zone.
+fn in_zone(refusal: &mut FormRefusal, window: &Incident, zone: Tz) {
+    for (name, at) in times(window) {
+        let Some(at) = at else { continue };
+        for fault in refusal.faults.iter_mut().filter(|fault| fault.field == name) {
+            fault.text = fault.text.replace(&instant(at), &input_value(at, zone).replace('T', " "));
+        }
+    }
+}
+
+/// Values of the fields that the form of a window changes, as the API's body has them.
+fn current_values(window: &Incident) -> JsonObject {
     let ids: Vec<Value> = window.affected.iter().map(|affected| json!(affected.monitor.to_string())).collect();
     let mut values = data::current_values(window);
     values.remove("monitors");
     values.insert("monitorIds".to_owned(), if ids.is_empty() { Value::Null } else { Value::Array(ids) });
-    values.insert("startsAt".to_owned(), json!(input_value(window.started_at, zone)));
-    values.insert("endsAt".to_owned(), json!(window.ends_at.map(|end| input_value(end, zone))));
+    values.extend(times(window).map(|(name, at)| (name.to_owned(), json!(at.map(instant)))));
     values
 }
 

@@ -9,6 +9,7 @@ use parallax_core::id::PageId;
 use parallax_core::monitor::Monitor;
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::page::Page;
+use parallax_core::plan::Plan;
 use parallax_core::vantage::{Region, RegionSet};
 use parallax_service::ServiceError;
 use parallax_service::accounts::usage::PlanUsage;
@@ -34,7 +35,9 @@ struct FormScreen {
     page: Page,
     /// The monitor that is changed; none for a new one.
     monitor: Option<Monitor>,
-    usage: PlanUsage,
+    plan: Plan,
+    /// Usage of the plan, if a monitor is added to it.
+    usage: Option<PlanUsage>,
     groups: Vec<String>,
 }
 
@@ -43,14 +46,16 @@ impl FormScreen {
         let (service, caller) = (&context.service, &call.caller.caller);
         let page = service.pages.get(caller, call.page)?;
         caller.require(parallax_core::role::Permission::Edit)?;
+        let siblings = service.monitors.list(caller, page.id).await?;
+        let mut own = siblings.iter().map(|it| &it.monitor);
         let monitor = match call.monitor {
-            Some(id) => Some(service.monitors.get(caller, page.id, id).await?.monitor),
+            Some(id) => Some(own.find(|it| it.id == id).cloned().ok_or(ServiceError::NotFound)?),
             None => None,
         };
-        let usage = service.accounts.usage(caller).await?;
-        let siblings = service.monitors.list(caller, page.id).await?;
+        let usage = if monitor.is_none() { Some(service.accounts.usage(caller).await?) } else { None };
+        let plan = usage.map_or_else(|| service.accounts.plan(caller), |usage| Ok(usage.plan))?;
         let groups: BTreeSet<String> = siblings.into_iter().filter_map(|it| it.monitor.group).collect();
-        Ok(Self { page, monitor, usage, groups: groups.into_iter().collect() })
+        Ok(Self { page, monitor, plan, usage, groups: groups.into_iter().collect() })
     }
 
     fn kind(&self, form: &Form) -> CheckKind {
@@ -91,7 +96,7 @@ impl FormScreen {
             Some(Check::Http(check)) => stored_text(check),
             _ => String::new(),
         };
-        let (limit, full) = limit_texts(&self.usage, kind, self.monitor.is_none());
+        let (limit, full) = self.usage.map(|usage| limit_texts(&usage, kind)).unwrap_or_default();
         let view = MonitorForm {
             frame,
             action: path.as_ref().map_or_else(|| format!("{list}/new"), |path| format!("{path}/edit")),
@@ -104,8 +109,8 @@ impl FormScreen {
             stored,
             limit,
             full,
-            has_components: self.usage.plan.has_components(),
-            uses_regions: self.usage.plan.uses_regions(),
+            has_components: self.plan.has_components(),
+            uses_regions: self.plan.uses_regions(),
             test,
         };
         screen::reply_with(&view, status)
@@ -113,10 +118,7 @@ impl FormScreen {
 }
 
 /// Limits of the plan in words, and why there can't be another monitor.
-fn limit_texts(usage: &PlanUsage, kind: CheckKind, is_new: bool) -> (String, String) {
-    if !is_new {
-        return (String::new(), String::new());
-    }
+fn limit_texts(usage: &PlanUsage, kind: CheckKind) -> (String, String) {
     match usage.limits.monitor_limit(usage.plan, kind) {
         Err(error) => (String::new(), FieldFault::sentence(&error.to_string())),
         Ok(limit) if kind == CheckKind::Component => (format!("Up to {limit} vendor monitors."), String::new()),
@@ -142,7 +144,7 @@ pub(super) async fn show_new(context: Arc<HttpContext>, call: RoutedRequest<Sign
             form.remove(LOADED);
             form
         }
-        None => Form::default(),
+        None => screen::param(&call.query, "target").map(|text| record_form::of_target(&text)).unwrap_or_default(),
     };
     for name in ["type", "url"] {
         if let Some(value) = screen::param(&call.query, name) {
@@ -286,7 +288,7 @@ async fn test(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
 }
 
 fn test_view(report: &CheckNowReport, monitor: &Monitor, drawn: &FormScreen, shows_names: bool) -> TestView {
-    let plan = drawn.usage.plan;
+    let plan = drawn.plan;
     let own = monitor.latency_regions.or(drawn.page.latency_regions).filter(|_| plan.uses_regions());
     let counted = own.unwrap_or(RegionSet::only(Region::Europe));
     let results = show::results(report, monitor, plan);

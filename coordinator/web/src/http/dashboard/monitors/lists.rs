@@ -57,7 +57,7 @@ pub(super) async fn rounds(context: Arc<HttpContext>, call: RoutedRequest<Signed
     let ListScreen { page, current, frame, heading, now } =
         ListScreen::read(&context, &call, MonitorTab::Rounds).await?;
     let (service, signed_in) = (&context.service, &call.caller);
-    let plan = service.accounts.usage(&signed_in.caller).await?.plan;
+    let plan = service.accounts.plan(&signed_in.caller)?;
     let show = screen::param(&call.query, "show").unwrap_or_default();
     let region = screen::param(&call.query, "region").and_then(|name| name.parse::<Region>().ok());
     let outcome = match show.as_str() {

@@ -103,6 +103,23 @@ pub(super) fn of_monitor(monitor: &Monitor) -> Form {
     form
 }
 
+/// Form of a new monitor of an address as pasted: a URL, a host with a port, or a host or URL without a scheme.
+pub(super) fn of_target(text: &str) -> Form {
+    let text = text.trim();
+    if text.contains("://") {
+        return Form::of([("type", CheckKind::Http.name()), ("url", text)]);
+    }
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit());
+    let bare = |host: &str| host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).map(str::to_owned);
+    match text.rsplit_once(':').filter(|(host, port)| !host.is_empty() && is_port(port)) {
+        Some((host, port)) if bare(host).is_some() || !host.contains([':', '/']) => {
+            let host = bare(host).unwrap_or_else(|| host.to_owned());
+            Form::of([("type", CheckKind::Tcp.name()), ("host", host.as_str()), ("port", port)])
+        }
+        _ => Form::of([("type", CheckKind::Http.name().to_owned()), ("url", format!("https://{text}"))]),
+    }
+}
+
 /// Splits minutes into a number and the minutes of its unit.
 fn in_largest_unit(minutes: i64) -> (i64, i64) {
     let units = [DAY / MINUTE, HOUR / MINUTE];
@@ -252,6 +269,22 @@ mod tests {
         for monitor in samples() {
             let form = of_monitor(&monitor);
             assert_eq!(change(&form, &monitor).unwrap(), monitor.settings(), "{}", monitor.check.kind());
+        }
+    }
+
+    #[test]
+    fn a_pasted_address_fills_the_form() {
+        for (pasted, expected) in [
+            ("https://shop.example/health", ["http", "https://shop.example/health", "", ""]),
+            ("http://shop.example:8080", ["http", "http://shop.example:8080", "", ""]),
+            (" db.example:5432 ", ["tcp", "", "db.example", "5432"]),
+            ("[2001:db8::1]:22", ["tcp", "", "2001:db8::1", "22"]),
+            ("shop.example", ["http", "https://shop.example", "", ""]),
+            ("shop.example:8080/health", ["http", "https://shop.example:8080/health", "", ""]),
+            ("shop.example/a:1", ["http", "https://shop.example/a:1", "", ""]),
+        ] {
+            let form = of_target(pasted);
+            assert_eq!(["type", "url", "host", "port"].map(|name| form.text(name)), expected, "{pasted}");
         }
     }
 

@@ -8,6 +8,7 @@ use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page_view::{self, TimeRange};
 use parallax_core::plan::Plan;
+use parallax_core::time::Timestamp;
 use parallax_service::ServiceError;
 use parallax_service::monitors::CheckNowReport;
 use parallax_service::monitors::history::CheckNowResult;
@@ -18,7 +19,7 @@ use super::super::forms::{FormRefusal, FormStatus, SubmittedForm};
 use super::heartbeat;
 use super::screen::{self, MonitorCall};
 use crate::http::HttpContext;
-use crate::http::error::{ApiError, HandlerResult};
+use crate::http::error::HandlerResult;
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::monitor::heading::MonitorTab;
 use crate::views::dashboard::monitor::settings_words::CheckPlan;
@@ -31,7 +32,7 @@ const NEWEST_ROUNDS: usize = 8;
 /// `GET /app/pages/{page}/monitors/{monitor}`
 pub(super) async fn summary(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let call = MonitorCall::new(call)?;
-    show(&context, &call, None, FormStatus::OK).await
+    show(&context, &call, None).await
 }
 
 /// `POST /app/pages/{page}/monitors/{monitor}/check`
@@ -41,24 +42,33 @@ pub(super) async fn summary(context: Arc<HttpContext>, call: RoutedRequest<Signe
 pub(super) async fn check_now(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     SubmittedForm::read(&mut call).await?;
     let call = MonitorCall::new(call)?;
-    let (page, id) = (call.page, call.monitor_id()?);
-    let signed_in = &call.caller;
-    let monitor = context.service.monitors.get(&signed_in.caller, page, id).await?.monitor;
-    let plan = context.service.accounts.usage(&signed_in.caller).await?.plan;
-    let report = context.service.monitors.check_now(&signed_in.caller, page, id).await;
-    let at = screen::clock(context.service.now());
-    let (view, status) = match report {
-        Ok(report) => {
-            let labels = labels(&report.agents, signed_in.is_operator);
-            (CheckNowView::new(at, &results(&report, &monitor, plan), &labels), FormStatus::OK)
-        }
-        Err(error @ (ServiceError::CheckNowTooSoon { .. } | ServiceError::CheckNowLimit { .. })) => {
-            let refusal = FormRefusal::of(error)?;
-            (CheckNowView::refused(at, refusal.problem.unwrap_or_default()), refusal.status)
-        }
+    let id = call.monitor_id()?;
+    let checked = match context.service.monitors.check_now(&call.caller.caller, call.page, id).await {
+        Ok(report) => Ok(report),
+        Err(error @ (ServiceError::CheckNowTooSoon { .. } | ServiceError::CheckNowLimit { .. })) => Err(FormRefusal::of(error)?),
         Err(error) => return Err(error.into()),
     };
-    show(&context, &call, Some(view), status).await
+    let at = context.service.now();
+    show(&context, &call, Some(RequestedCheck { at, checked })).await
+}
+
+/// A check that was requested: its time, and its report or the reason for which it was refused.
+struct RequestedCheck {
+    at: Timestamp,
+    checked: Result<CheckNowReport, FormRefusal>,
+}
+
+impl RequestedCheck {
+    fn view(self, monitor: &Monitor, plan: Plan, signed_in: &SignedIn) -> (CheckNowView, FormStatus) {
+        let at = screen::clock(self.at);
+        match self.checked {
+            Ok(report) => {
+                let labels = labels(&report.agents, signed_in.is_operator);
+                (CheckNowView::new(at, &results(&report, monitor, plan), &labels), FormStatus::OK)
+            }
+            Err(refusal) => (CheckNowView::refused(at, refusal.problem.unwrap_or_default()), refusal.status),
+        }
+    }
 }
 
 /// Results by region, with the thresholds of the monitor.
@@ -77,12 +87,7 @@ pub(super) fn results<'a>(report: &'a CheckNowReport, monitor: &Monitor, plan: P
     report.outcomes.iter().map(result).collect()
 }
 
-async fn show(
-    context: &HttpContext,
-    call: &MonitorCall,
-    check: Option<CheckNowView>,
-    status: FormStatus,
-) -> Result<crate::http::response::HttpResponse, ApiError> {
+async fn show(context: &HttpContext, call: &MonitorCall, requested: Option<RequestedCheck>) -> HandlerResult {
     let (page, id) = (call.page, call.monitor_id()?);
     let (service, signed_in) = (&context.service, &call.caller);
     let range = screen::param(&call.query, "range").and_then(|name| TimeRange::from_name(&name));
@@ -90,6 +95,14 @@ async fn show(
     let detail = service.public_pages.managed_monitor_detail(&signed_in.caller, page, id, Some(range)).await?;
     let explained = service.public_pages.explain(&detail, signed_in.is_operator).await?;
     let view = &detail.monitor;
+    let plan = service.accounts.plan(&signed_in.caller)?;
+    let (check, status) = match requested {
+        Some(requested) => {
+            let (view, status) = requested.view(&view.monitor, plan, signed_in);
+            (Some(view), status)
+        }
+        None => (None, FormStatus::OK),
+    };
     let checked = CheckPlan { interval_ms: explained.interval_ms, regions: explained.checked };
     let frame = screen::frame(context, signed_in, page, &call.query).await?;
     let heading = screen::heading((&view.monitor, &view.state), checked, MonitorTab::Summary, signed_in);
@@ -102,7 +115,7 @@ async fn show(
     };
     let input = SummaryInput {
         page: &detail.page,
-        plan: service.accounts.usage(&signed_in.caller).await?.plan,
+        plan,
         view,
         checked,
         now: detail.now,

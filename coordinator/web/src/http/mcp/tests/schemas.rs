@@ -117,6 +117,8 @@ async fn every_tool_conforms_to_its_schemas() {
     client.world.name_server.set(Arc::new(NoRecords));
     let down = MachineView { outage_since: Some(client.world.service.now()), ..MachineView::default() };
     client.world.views.lock().unwrap().insert(monitor.parse().unwrap(), down);
+    let monitors = client.get(&client.shop_path("/monitors")).await.body["monitors"].clone();
+    let order: Vec<Value> = monitors.as_array().unwrap().iter().rev().map(|it| it["id"].clone()).collect();
     // Ordered so that nothing is deleted before it is used.
     let calls = [
         ("get_key", json!({})),
@@ -130,12 +132,12 @@ async fn every_tool_conforms_to_its_schemas() {
         ("get_status", of_page.clone()),
         ("create_page", json!({ "name": "New", "slug": "new-page" })),
         ("list_monitors", of_page.clone()),
+        ("update_monitor_order", with(&of_page, json!({ "monitorIds": order }))),
         ("create_monitor", with(&of_page, json!({ "url": "https://b.example" }))),
         ("get_monitor", with(&of_page, json!({ "monitorId": heartbeat }))),
         ("update_monitor", with(&of_monitor, json!({ "clear": ["keyword"], "expectStatus": 204 }))),
         ("check_monitor", of_monitor.clone()),
-        ("update_monitor_order", of_page.clone()),
-        ("update_monitors", with(&of_page, json!({ "ids": [monitor, "none"], "set": { "groupName": "A" } }))),
+        ("update_monitors", with(&of_page, json!({ "monitorIds": [monitor, "none"], "set": { "groupName": "A" } }))),
         ("test_monitor", with(&of_page, json!({ "url": "https://b.example" }))),
         ("acknowledge_outage", with(&of_monitor, json!({ "note": "On it" }))),
         ("delete_acknowledgement", of_monitor.clone()),

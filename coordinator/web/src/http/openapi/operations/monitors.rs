@@ -88,8 +88,8 @@ pub(super) fn operations() -> Vec<ApiOperation> {
             .overwrites()
             .about(
                 "Sets the same fields on up to 500 monitors, or deletes them. Fields that do not apply to a monitor's \
-                 type do not count. Each monitor has a result, in the order of `ids`: a refused one does not stop the \
-                 others. All changes are made together.",
+                 type do not count. Each monitor has a result, in the order of `monitorIds`: a refused one does not \
+                 stop the others. All changes are made together.",
             )
             .tool_description("Sets the same fields on each, or deletes them. A refused one does not stop the others.")
             .accepts("MonitorsUpdate", |description| bulk::read(description))
@@ -102,7 +102,7 @@ pub(super) fn operations() -> Vec<ApiOperation> {
             .with_field("warnings", ApiOperation::warnings_schema()),
         ApiOperation::new("updateMonitorOrder", Method::PATCH, "/pages/{pageId}/monitors/order")
             .with_summary(TAG, "Order a page's monitors")
-            .about("`ids` names every monitor of the page once. The order is changed as a whole or not at all.")
+            .about("`monitorIds` names every monitor of the page once. The order is changed as a whole or not at all.")
             .tool_description("Name every monitor of the page once.")
             .accepts("MonitorOrder", |description| order::read(description))
             .responds::<Vec<String>>(200, "MonitorOrderResponse", "monitorIds", "Ids of the monitors in page order.")

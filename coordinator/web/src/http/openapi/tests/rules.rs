@@ -250,7 +250,7 @@ async fn examples_of_bodies_are_accepted() {
                 // The monitors that the examples before created are on the page too.
                 let list = client.get(&client.shop_path("/monitors")).await.body["monitors"].clone();
                 let ids: Vec<&Value> = list.as_array().unwrap().iter().rev().map(|monitor| &monitor["id"]).collect();
-                json!({ "ids": ids }).to_string()
+                json!({ "monitorIds": ids }).to_string()
             } else {
                 example.to_string().replace(&examples::id("monitorId"), id)
             };

@@ -136,7 +136,8 @@ async fn required_fields_are_required_and_no_others() {
             let response = shop.send(operation.method.as_str(), &path, without).await;
             assert!(is_refused(&response, 400, "bad_request"), "{} {field} {response:?}", operation.id);
         }
-        if operation.method == Method::PATCH {
+        // An order is one value: there is nothing to leave as it is.
+        if operation.method == Method::PATCH && operation.id != "updateMonitorOrder" {
             assert_eq!(required, [""; 0], "{}", operation.id);
             let response = shop.send("PATCH", &path, json!({ "none-such": [5] })).await;
             assert_eq!(response.status, 200, "{} {response:?}", operation.id);

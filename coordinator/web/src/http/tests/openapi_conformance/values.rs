@@ -35,7 +35,7 @@ impl ConformanceFixture {
         match (operation.id, field) {
             ("updateMonitor", "type") => return vec![json!("http")],
             ("updateDestination", "type") => return vec![json!("webhook")],
-            ("updateMonitorOrder", "ids") => return vec![json!([self.ids["monitorId"]])],
+            ("updateMonitorOrder", "monitorIds") => return vec![json!([self.ids["monitorId"]])],
             ("updateIncident", "repeat") => return vec![json!("weekly")],
             _ => {}
         }
@@ -59,7 +59,10 @@ impl ConformanceFixture {
             }
             "array" => {
                 let (few, many) = (rules.length("minItems").unwrap_or(0), rules.length("maxItems"));
-                [few, 1, many.unwrap_or(2)].into_iter().map(|count| self.list(field, rules, count)).collect()
+                [few, 1, many.unwrap_or(2)]
+                    .into_iter()
+                    .map(|count| self.list((operation, field), rules, count))
+                    .collect()
             }
             "object" if rules.0.get("properties").is_some() => vec![json!({})],
             "object" if rules.0["additionalProperties"]["type"] == "integer" => {
@@ -101,8 +104,10 @@ impl ConformanceFixture {
             }
             "array" => {
                 let mut rejected_values = vec![json!({}), json!("x"), json!([5]), json!([["x"]])];
-                rejected_values.extend(rules.length("maxItems").map(|max| self.list(field, rules, max + 1)));
-                rejected_values.extend(rules.length("minItems").map(|min| self.list(field, rules, min - 1)));
+                rejected_values
+                    .extend(rules.length("maxItems").map(|max| self.list((operation, field), rules, max + 1)));
+                rejected_values
+                    .extend(rules.length("minItems").map(|min| self.list((operation, field), rules, min - 1)));
                 rejected_values.extend(rules.0["items"].get("enum").map(|_| json!(["none-such"])));
                 rejected_values
             }
@@ -164,11 +169,12 @@ impl ConformanceFixture {
     }
 
     /// Makes a list of `count` valid entries.
-    fn list(&self, field: &str, rules: &Rules<'_>, count: usize) -> Value {
+    fn list(&self, (operation, field): (&ApiOperation, &str), rules: &Rules<'_>, count: usize) -> Value {
         let enum_values = rules.0["items"]["enum"].as_array();
         let one = |number: usize| match (field, enum_values) {
             (_, Some(enum_values)) => enum_values[number % enum_values.len()].clone(),
-            ("ids", _) => json!(format!("mon_{number}")),
+            // Each once.
+            ("monitorIds", _) if operation.id == "updateMonitors" => json!(format!("mon_{number}")),
             ("monitorIds", _) => json!(self.ids["monitorId"]),
             ("monitors", _) => json!({ "id": self.ids["monitorId"], "impact": "major" }),
             ("remind", _) => json!(format!("{}h", number + 1)),
