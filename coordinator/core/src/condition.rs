@@ -29,7 +29,7 @@ pub enum Condition {
     Slow,
     /// There were results, and there are no fresh ones.
     Outdated,
-    /// There was no result yet.
+    /// There was no result yet, or a heartbeat waits for its next ping.
     NoData,
     /// In a running maintenance window.
     Maintenance,
@@ -56,11 +56,14 @@ impl Condition {
     /// to check its page ([`is_stale`](crate::page_view::is_stale)).
     pub fn of(monitor: &Monitor, view: &MachineView, is_covered: bool, is_stale: bool) -> Self {
         let has_result = view.last_check.is_some() || view.last_ping_at.is_some();
+        let is_heartbeat = monitor.check.kind() == CheckKind::Heartbeat;
         match view.status {
             _ if monitor.paused => Self::Paused,
             _ if is_covered => Self::Maintenance,
             MonitorStatus::Down => Self::Down,
-            MonitorStatus::Unknown if !has_result => Self::NoData,
+            MonitorStatus::Unknown if !is_stale && !view.unconfirmed_from.is_empty() => Self::Unconfirmed,
+            // A heartbeat that was resumed waits for its next ping, as a new one waits for its first.
+            MonitorStatus::Unknown if !has_result || is_heartbeat => Self::NoData,
             MonitorStatus::Unknown => Self::Outdated,
             MonitorStatus::Up | MonitorStatus::Slow if is_stale && is_probed(monitor) => Self::Outdated,
             MonitorStatus::Up if !view.unconfirmed_from.is_empty() || view.disputed_since.is_some() => {
@@ -149,6 +152,7 @@ mod tests {
         let unconfirmed =
             MachineView { unconfirmed_from: [Region::Africa].into_iter().collect(), ..view(MonitorStatus::Up) };
         let disputed = MachineView { disputed_since: Some(at(1)), ..view(MonitorStatus::Up) };
+        let from_the_start = MachineView { status: MonitorStatus::Unknown, ..unconfirmed.clone() };
         let none = MachineView::default();
         let (up, down, slow) = (view(MonitorStatus::Up), view(MonitorStatus::Down), view(MonitorStatus::Slow));
         let unknown = view(MonitorStatus::Unknown);
@@ -157,6 +161,8 @@ mod tests {
             ("slow", &plain, &slow, false, false, Condition::Slow),
             ("down", &plain, &down, false, true, Condition::Down),
             ("not confirmed", &plain, &unconfirmed, false, false, Condition::Unconfirmed),
+            ("never confirmed", &plain, &from_the_start, false, false, Condition::Unconfirmed),
+            ("never confirmed, and no agent left", &plain, &from_the_start, false, true, Condition::Outdated),
             ("disputed", &plain, &disputed, false, false, Condition::Unconfirmed),
             ("no agent", &plain, &up, false, true, Condition::Outdated),
             ("no fresh result", &plain, &unknown, false, false, Condition::Outdated),

@@ -169,6 +169,13 @@ impl StatusChange {
         self.from != self.to
     }
 
+    /// Returns true if an outage begins with it or is announced by it: not for a monitor that is down again after an
+    /// unknown period within one outage, nor for a still-down alert.
+    pub fn begins_outage(&self) -> bool {
+        let is_explained = self.alert == Some(AlertKind::WentDown) || !self.evidence.is_empty();
+        self.to == MonitorStatus::Down && self.is_transition() && is_explained
+    }
+
     /// Creates a change to `to` without an alert. The caller sets the previous status.
     pub(crate) const fn new(to: MonitorStatus, since: Timestamp) -> Self {
         Self {

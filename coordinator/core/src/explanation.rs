@@ -117,7 +117,7 @@ pub enum ExplanationKind {
     Unjudged,
     /// It has not been checked yet.
     NotYetChecked,
-    /// A heartbeat has not received a ping yet.
+    /// A heartbeat has not received a ping yet, or none since it was resumed.
     NoPingYet,
     /// It is paused.
     Paused,
@@ -181,6 +181,25 @@ impl Explanation {
             steps: steps::steps(facts, headline.kind),
             alerted_after_ms: steps::alerted_after(facts),
         }
+    }
+
+    /// Explains a state by the monitor and its view alone, for lists: without rounds, agents and alerts.
+    pub fn brief(monitor: &Monitor, view: &MachineView, zone: Tz, now: Timestamp) -> Self {
+        Self::new(&ExplanationFacts {
+            now,
+            zone,
+            monitor,
+            view,
+            maintenance_until: None,
+            regions: &[],
+            mesh: &Mesh::default(),
+            agents: &BTreeMap::new(),
+            rounds: &[],
+            change: None,
+            deadline: None,
+            alerts: &[],
+            incident: None,
+        })
     }
 
     /// The whole sentence.

@@ -56,7 +56,7 @@ impl fmt::Debug for Person {
     }
 }
 
-/// A person's place in an account.
+/// Membership of a person in an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountMember {
     /// The account.

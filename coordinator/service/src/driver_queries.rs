@@ -9,9 +9,12 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::context::ServiceContext;
+use super::{ServiceError, ServiceResult};
 
 /// Time that the driver gets to answer; after that its monitors count as unknown.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Seconds until a retry of a change that needs the driver's answer.
+const RETRY_SECONDS: u32 = 5;
 
 impl ServiceContext {
     /// Returns one view for each monitor, in the same order; unknown for monitors that the driver does not know
@@ -30,6 +33,16 @@ impl ServiceContext {
         });
         views.resize_with(count, || None);
         views.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// Returns the view of a monitor for a change that depends on its state.
+    ///
+    /// # Errors
+    /// [`ServiceError::Busy`] if the driver does not answer in time: then the state is not known.
+    pub(super) async fn reported_view(&self, monitor: MonitorId) -> ServiceResult<MachineView> {
+        let views = self.query_driver(vec![monitor], 0).await;
+        let mut views = views.ok_or(ServiceError::Busy { seconds: RETRY_SECONDS })?;
+        Ok(views.pop().flatten().unwrap_or_default())
     }
 
     /// Waits until the driver has processed the edits up to that event, so that the next answer shows their effect on

@@ -110,7 +110,7 @@ fn read_outage(store: &dyn StoreRead, reference: EvidenceReference) -> parallax_
     let start = if is_start {
         None
     } else {
-        let is_first = |change: &StatusChange| change.alert == Some(AlertKind::WentDown) && is_of_outage(change);
+        let is_first = |change: &StatusChange| change.begins_outage() && is_of_outage(change);
         find_change(store, monitor, (0, Some(seq)), is_first)?
     };
     let (change, recovered_at) = (start.unwrap_or(alert), recovery.map(|change| change.since));

@@ -348,8 +348,8 @@ pub enum ServiceError {
     /// The person must confirm their password first.
     #[error("confirm your password first")]
     ConfirmationRequired,
-    /// The queue of password checks is full.
-    #[error("too many passwords are being checked; try again in {seconds} seconds")]
+    /// The queue of password checks is full, or the driver does not answer.
+    #[error("the service is too busy to answer; try again in {seconds} seconds")]
     Busy {
         /// Seconds until a retry.
         seconds: u32,

@@ -2,6 +2,7 @@
 
 mod account_limits;
 mod confirmation_limits;
+mod dashboard;
 mod domains;
 mod downtime;
 mod driver_sync;

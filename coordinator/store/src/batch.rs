@@ -178,7 +178,7 @@ pub enum Expect {
     ContactFree(PageId, [u8; 16], SubscriberId),
     /// State of the person.
     Person(PersonId, Presence),
-    /// State of the person's place in the account.
+    /// State of the person's membership of the account.
     AccountMember(AccountId, PersonId, Presence),
     /// State of the signed-in browser.
     LoginSession(LoginSessionId, Presence),
@@ -266,9 +266,9 @@ pub enum Op {
     DeleteKey(KeyId),
     /// Stores a person, with their email address.
     PutPerson(Box<Person>),
-    /// Stores a person's place in an account.
+    /// Stores a person's membership of an account.
     PutAccountMember(Box<AccountMember>),
-    /// Deletes a person's place in an account; their sessions stay and are no longer valid.
+    /// Deletes a person's membership of an account; their sessions stay and are no longer valid.
     DeleteAccountMember(AccountId, PersonId),
     /// Stores a signed-in browser.
     PutLoginSession(Box<LoginSession>),

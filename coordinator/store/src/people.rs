@@ -13,7 +13,7 @@ pub trait PeopleRead {
     fn person(&self, id: PersonId) -> Result<Option<VersionedValue<Person>>>;
     /// The person with that email address in canonical form.
     fn person_by_email(&self, email: &str) -> Result<Option<VersionedValue<Person>>>;
-    /// The person's place in the account.
+    /// The person's membership of the account.
     fn account_member(&self, account: AccountId, person: PersonId) -> Result<Option<VersionedValue<AccountMember>>>;
     /// The account's members, by person.
     fn members_of(&self, account: AccountId) -> Result<Vec<VersionedValue<AccountMember>>>;

@@ -43,8 +43,8 @@ pub(super) fn headline(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     match view.status {
         MonitorStatus::Down => down(facts),
         MonitorStatus::Unknown => no_data(facts),
-        MonitorStatus::Up | MonitorStatus::Slow => contradicted(facts)
-            .unwrap_or_else(|| if view.status == MonitorStatus::Slow { slow(facts) } else { up(facts) }),
+        MonitorStatus::Slow => slow(facts),
+        MonitorStatus::Up => contradicted(facts).unwrap_or_else(|| up(facts)),
     }
 }
 
@@ -117,7 +117,9 @@ fn slow(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     let place = facts.view.slow_from.map(|from| format!(" from {}", wording::regions(from))).unwrap_or_default();
     let change = facts.change.filter(|change| change.to == MonitorStatus::Slow);
     let latency = change.and_then(|change| change.latency_ms);
-    let threshold = change.and_then(|change| change.threshold_ms).or(facts.monitor.slow_threshold_ms);
+    // Thresholds of regions depend on the plan and differ: then only the change knows which one was crossed.
+    let common = facts.monitor.slow_threshold_ms.filter(|_| facts.monitor.slow_thresholds.is_none());
+    let threshold = change.and_then(|change| change.threshold_ms).or(common);
     let detail = match (latency, threshold) {
         (Some(latency), Some(threshold)) => format!("{latency} ms{place}, threshold {threshold} ms."),
         (None, Some(threshold)) => format!("responses{place} take longer than {threshold} ms."),
@@ -189,38 +191,49 @@ fn down(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
 fn down_detail(facts: &ExplanationFacts<'_>, reason: Option<&Failure>) -> String {
     let reason = reason.map_or_else(|| "The check failed".to_owned(), |it| capitalized(&it.to_string()));
     let regions = facts.view.down_from.unwrap_or(facts.view.seen_down);
-    let place = if facts.is_regional() && !regions.is_empty() {
+    let failed = vantages_that_failed(facts, regions);
+    let is_there = |vantage: &VantageNo| facts.region(*vantage).is_some_and(|region| regions.contains(region));
+    let place = if facts.is_regional() && failed.iter().all(is_there) {
         format!(" in {}", wording::regions(regions))
     } else {
         String::new()
     };
-    let witness = match networks_that_failed(facts) {
+    let witness = match networks_of(facts, &failed) {
         0 | 1 => String::new(),
         networks => format!(", seen by {} networks{place}", spelled_count(networks)),
     };
     let others = facts.view.seen_up.without(regions);
+    let checked: RegionSet = facts.regions.iter().map(|it| it.region).collect();
+    let are_all_known = !checked.is_empty() && checked.without(regions.union(others)).is_empty();
     let elsewhere = match (single(others), others.len()) {
         (_, 0) => " No region reaches it.".to_owned(),
         (Some(region), _) => format!(" {} reaches it, so visitors there are fine.", region.title()),
-        (None, count) => {
+        (None, count) if are_all_known => {
             format!(" The other {} regions reach it, so visitors elsewhere are fine.", spelled_count(count))
+        }
+        (None, count) => {
+            let count = capitalized(&spelled_count(count));
+            format!(" {count} other regions reach it, so visitors there are fine.")
         }
     };
     format!("{reason}{witness}.{}", if facts.is_regional() { elsewhere } else { String::new() })
 }
 
-/// Number of networks that saw the rounds of the outage fail.
-fn networks_that_failed(facts: &ExplanationFacts<'_>) -> usize {
+/// Vantages that saw the rounds of the outage fail, of those rounds that judged one of the regions.
+fn vantages_that_failed(facts: &ExplanationFacts<'_>, regions: RegionSet) -> Vec<VantageNo> {
     let reports = facts.change.map(|change| change.evidence.as_slice()).unwrap_or_default();
-    let mut networks: Vec<NetworkKey<'_>> = reports
-        .iter()
-        .flat_map(|report| {
+    let outcomes =
+        reports.iter().filter(|report| !facts.is_regional() || regions.contains(report.region)).flat_map(|report| {
             let second = report.second.as_ref().map(|(vantage, outcome)| (*vantage, outcome));
             std::iter::once((report.first_vantage, &report.first_outcome)).chain(second)
-        })
-        .filter(|(_, outcome)| matches!(outcome, ProbeOutcome::Failed(..)))
-        .map(|(vantage, _)| network_of(facts, vantage))
-        .collect();
+        });
+    let failed = outcomes.filter(|(_, outcome)| matches!(outcome, ProbeOutcome::Failed(..)));
+    failed.map(|(vantage, _)| vantage).collect()
+}
+
+/// Number of networks that these vantages are in.
+fn networks_of(facts: &ExplanationFacts<'_>, vantages: &[VantageNo]) -> usize {
+    let mut networks: Vec<NetworkKey<'_>> = vantages.iter().map(|vantage| network_of(facts, *vantage)).collect();
     networks.sort_unstable();
     networks.dedup();
     networks.len()
@@ -261,8 +274,10 @@ fn heartbeat_down(facts: &ExplanationFacts<'_>, reason: Option<&Failure>, lasts:
 fn no_data(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     let view = facts.view;
     if facts.monitor.check.kind() == CheckKind::Heartbeat {
-        let detail = "It is watched from the first ping on.";
-        return ExplanationHeadline::new(ExplanationKind::NoPingYet, "Waiting for the first ping", detail);
+        let which = if view.last_ping_at.is_some() { "next" } else { "first" };
+        let title = format!("Waiting for the {which} ping");
+        let detail = format!("It is watched from the {which} ping on.");
+        return ExplanationHeadline::new(ExplanationKind::NoPingYet, title, detail);
     }
     if !view.unconfirmed_from.is_empty() {
         return unconfirmed(facts, view.unconfirmed_from);
@@ -285,8 +300,9 @@ fn no_data(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
         (true, _) => "its agents sent no usable result.",
     };
     let before = match (last.ok, view.outage_since) {
-        (_, Some(_)) | (false, None) => " It was down.",
+        (_, Some(_)) => " It was down.",
         (true, None) => " It was up.",
+        (false, None) => " Its last check failed; no outage was confirmed.",
     };
     let detail = format!("No fresh result for {age}: {why}{before}");
     ExplanationHeadline::new(ExplanationKind::NoFreshResult, format!("No fresh result for {age}"), detail)

@@ -158,6 +158,67 @@ fn each_kind_has_its_sentence() {
 }
 
 #[test]
+fn a_sentence_claims_only_what_was_seen() {
+    let detail = |set: &dyn Fn(&mut Scene)| {
+        let mut scene = Scene::down();
+        set(&mut scene);
+        scene.explain().sentence()
+    };
+    let evidence = |scene: &mut Scene, add: Vec<RoundReport>| scene.change.as_mut().unwrap().evidence = add;
+    // The rounds of another region are no witnesses of this one.
+    let of_others = |scene: &mut Scene| {
+        let asia = report(Region::Asia, NOW, RoundOutcome::Failed, (5, false), None);
+        evidence(scene, vec![asia, report(Region::Africa, NOW, RoundOutcome::Failed, (4, false), Some((8, false)))]);
+    };
+    assert!(detail(&of_others).starts_with("Timed out connecting. The other five"), "{}", detail(&of_others));
+    // The second network is in Europe: two networks, but not in Asia.
+    let from_afar = |scene: &mut Scene| {
+        evidence(scene, vec![report(Region::Asia, NOW, RoundOutcome::Failed, (5, false), Some((8, false)))]);
+    };
+    assert!(detail(&from_afar).starts_with("Timed out connecting, seen by two networks. The other five"));
+    let few = |scene: &mut Scene| scene.view.seen_up = [Region::Europe, Region::Africa].into_iter().collect();
+    assert!(detail(&few).ends_with(" Two other regions reach it, so visitors there are fine."), "{}", detail(&few));
+    let unknown = |scene: &mut Scene, passed: bool| {
+        let last = last_check(NOW - 6 * MINUTE, (!passed).then_some(Failure::Refused));
+        scene.view = MachineView { status: MonitorStatus::Unknown, last_check: Some(last), ..MachineView::default() };
+        scene.change = None;
+    };
+    let never = detail(&|scene| unknown(scene, false));
+    assert!(never.ends_with(" Its last check failed; no outage was confirmed."), "{never}");
+    let open = detail(&|scene| {
+        unknown(scene, true);
+        scene.view.outage_since = Some(NOW - HOUR);
+    });
+    assert!(open.ends_with(" It was down."), "{open}");
+}
+
+#[test]
+fn slow_is_explained_by_the_threshold_that_was_crossed() {
+    let mut scene = Scene::new("http");
+    scene.view.status = MonitorStatus::Slow;
+    scene.view.slow_from = Some(RegionSet::only(Region::Oceania));
+    scene.view.unconfirmed_from = RegionSet::only(Region::Africa);
+    scene.monitor.slow_threshold_ms = Some(250);
+    let sentence = |scene: &Scene| Explanation::brief(&scene.monitor, &scene.view, Tz::UTC, NOW).sentence();
+    assert_eq!(sentence(&scene), "Slow: responses from Oceania take longer than 250 ms.");
+    // Its region has another threshold, if the plan has thresholds of regions.
+    scene.monitor.slow_thresholds = Some([(Region::Oceania, 400)].into_iter().collect());
+    assert_eq!(sentence(&scene), "Slow: responses from Oceania take longer than the threshold.");
+    assert_eq!(scene.explain().kind, ExplanationKind::Slow, "as its condition, not what fails unconfirmed");
+}
+
+#[test]
+fn a_resumed_heartbeat_waits_for_the_next_ping() {
+    let mut scene = Scene::new("heartbeat");
+    scene.view = MachineView { last_ping_at: Some(NOW - HOUR), ..MachineView::default() };
+    let explanation = scene.explain();
+    assert_eq!(
+        (explanation.kind, explanation.title.as_str()),
+        (ExplanationKind::NoPingYet, "Waiting for the next ping")
+    );
+}
+
+#[test]
 fn evidence_shows_both_rounds_and_every_other_region() {
     let explanation = Scene::down().explain();
     let verdicts: Vec<_> = explanation.evidence.iter().map(|row| (row.region, row.verdict)).collect();

@@ -64,10 +64,11 @@ impl IncidentService {
                 self.check_text_size(&page, Some(&before.value), &after).await?;
                 self.admit_notification(&page, notify, is_counted).await?;
                 let mut detail = self.incident_detail(after).await?;
-                // A person who resolves an automatic incident leaves its title to the service.
+                // A person who resolves an automatic incident leaves its title to the service, unless they edit it.
+                let is_title_kept = detail.incident.title == before.value.title;
                 let first = before.value.first_monitor_name(&detail.monitors);
                 let past_title = before.value.past_tense_title(first, page.language);
-                if let Some(title) = past_title.filter(|_| !detail.incident.is_open()) {
+                if let Some(title) = past_title.filter(|_| is_title_kept && !detail.incident.is_open()) {
                     detail.incident.title = title;
                 }
                 let mut batch = Batch::new();

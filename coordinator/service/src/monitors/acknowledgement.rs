@@ -19,8 +19,8 @@ impl MonitorService {
     /// first acknowledgement, which is returned.
     ///
     /// # Errors
-    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`, and `ServiceError::Invalid`, also for a monitor without a
-    /// running outage.
+    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`, `ServiceError::Invalid`, also for a monitor without a
+    /// running outage, and `ServiceError::Busy` if its state is not known in time.
     pub async fn acknowledge(
         &self,
         caller: &Caller,
@@ -33,8 +33,10 @@ impl MonitorService {
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
                 let stored = self.context.monitor_on(&page, id)?;
                 let note = request.validate()?;
+                let view = self.context.reported_view(id).await?;
+                let outage = view.outage_since.ok_or_else(|| ValidationErrors::whole_request(NOT_DOWN))?;
                 let current = self.monitor_with_state(&page, stored.value.clone()).await?;
-                let outage = current.view.outage_since.ok_or_else(|| ValidationErrors::whole_request(NOT_DOWN))?;
+                let current = MonitorWithState { view, ..current };
                 if stored.value.acknowledgement_of(outage).is_some() {
                     return Ok((current, Batch::new()));
                 }
@@ -51,11 +53,12 @@ impl MonitorService {
             .await
     }
 
-    /// Takes the acknowledgement of the newest acknowledged outage back; its still-down alerts go on with the next
-    /// interval. Idempotent.
+    /// Withdraws the acknowledgement of the running outage; its still-down alerts go on with the next interval. The
+    /// acknowledgement of an outage that is over stays. Idempotent.
     ///
     /// # Errors
-    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`.
+    /// `ServiceError::ReadOnly`, `ServiceError::NotFound`, and `ServiceError::Busy` if the monitor's state is not known
+    /// in time.
     pub async fn withdraw_acknowledgement(
         &self,
         caller: &Caller,
@@ -67,7 +70,12 @@ impl MonitorService {
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
                 let mut stored = self.context.monitor_on(&page, id)?;
                 let mut batch = Batch::new();
-                if let Some(acknowledgement) = stored.value.acknowledgement.take() {
+                if stored.value.acknowledgement.is_none() {
+                    return Ok(((), batch));
+                }
+                let running = self.context.reported_view(id).await?.outage_since;
+                let is_running = |it: &mut Box<Acknowledgement>| Some(it.outage) == running;
+                if let Some(acknowledgement) = stored.value.acknowledgement.take_if(is_running) {
                     let withdrawal =
                         AcknowledgementWithdrawal { outage: acknowledgement.outage, by: caller.actor_name() };
                     batch

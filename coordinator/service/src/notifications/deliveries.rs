@@ -338,6 +338,12 @@ fn gets_json(store: &dyn StoreRead, to: Recipient) -> ServiceResult<bool> {
     Ok(store.subscriber(id)?.is_some_and(|it| it.value.contact.kind() == "webhook"))
 }
 
+/// Returns true for alerts: deliveries about a monitor's state to a destination.
+pub(crate) fn is_alert(delivery: &Delivery) -> bool {
+    let is_about_state = AlertKind::ALL.iter().any(|kind| kind.name() == delivery.event);
+    is_about_state && matches!(delivery.to, Recipient::Destination(_))
+}
+
 const fn is_to_destination(to: Recipient) -> bool {
     matches!(to, Recipient::Destination(_) | Recipient::UnconfirmedDestination(_))
 }

@@ -7,11 +7,10 @@ use parallax_core::delivery::{Delivery, DeliveryState, Recipient};
 use parallax_core::destination::Destination;
 use parallax_core::event::{AlertKind, EventKind, MonitorStatus, RoundReport, StatusChange};
 use parallax_core::explanation::{AlertResult, Explanation, ExplanationFacts, OutageIncident, VantageLabel};
-use parallax_core::id::{IncidentId, MonitorId, PageId};
-use parallax_core::incident::IncidentKind;
+use parallax_core::id::{DeliveryId, IncidentId, MonitorId, PageId};
 use parallax_core::machine::MachineInspection;
 use parallax_core::maintenance_window::MaintenanceWindow;
-use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::time::{DAY, MINUTE, SECOND, Timestamp};
 use parallax_core::vantage::{Mesh, Region, RegionSet, VantageNo};
 use parallax_store::StoreRead;
 
@@ -25,6 +24,9 @@ const READ_AT_ONCE: usize = 512;
 const MAX_EVENTS_SCANNED: usize = 4_096;
 /// Maximum deliveries scanned for its alerts.
 const MAX_DELIVERIES_SCANNED: usize = 1_024;
+/// Milliseconds after a change within which its alerts are looked for, the likely ones first: mails to subscribers of
+/// the page follow them, and may be many.
+const ALERTED_WITHIN: [i64; 3] = [10 * SECOND, 10 * MINUTE, DAY];
 /// Maximum alerts that an explanation names.
 const MAX_ALERTS: usize = 20;
 /// Milliseconds before and after the first failure whose rounds are kept, besides the newest ones.
@@ -50,8 +52,40 @@ pub struct MonitorExplanation {
 /// Entries of the journal about a change.
 #[derive(Default)]
 struct ChangeRecord {
-    change: Option<(u64, StatusChange)>,
+    /// The change, with its sequence number and its time.
+    change: Option<(u64, Timestamp, StatusChange)>,
     rounds: Vec<RoundReport>,
+}
+
+/// Change that an explanation is about.
+#[derive(Clone, Copy)]
+struct WantedChange {
+    /// Status.
+    to: MonitorStatus,
+    /// Start of the outage that lasts.
+    outage_since: Option<Timestamp>,
+    /// Start of the status: events before it are not read. None if the monitor was never down or slow.
+    since: Option<Timestamp>,
+}
+
+impl WantedChange {
+    fn of(detail: &MonitorDetail) -> Self {
+        let view = &detail.monitor.state;
+        if view.status == MonitorStatus::Slow {
+            return Self { to: MonitorStatus::Slow, outage_since: None, since: view.since };
+        }
+        let last = detail.outages.first().map(|outage| outage.from);
+        Self { to: MonitorStatus::Down, outage_since: view.outage_since, since: view.outage_since.or(last) }
+    }
+
+    fn is(self, change: &StatusChange) -> bool {
+        match self.to {
+            MonitorStatus::Down => {
+                change.begins_outage() && self.outage_since.is_none_or(|since| change.down_since == Some(since))
+            }
+            to => change.is_transition() && change.to == to,
+        }
+    }
 }
 
 impl PublicPageService {
@@ -63,20 +97,15 @@ impl PublicPageService {
     pub async fn explain(&self, detail: &MonitorDetail, shows_names: bool) -> ServiceResult<MonitorExplanation> {
         let (page, monitor, view) = (&detail.page, &detail.monitor.monitor, &detail.monitor.state);
         let inspected = self.monitors.inspect_machine(monitor.id).await;
-        let wanted = match view.status {
-            MonitorStatus::Slow => MonitorStatus::Slow,
-            MonitorStatus::Unknown | MonitorStatus::Up | MonitorStatus::Down => MonitorStatus::Down,
-        };
-        let record = self.change_record(monitor.id, wanted).await?;
+        let record = self.change_record(monitor.id, WantedChange::of(detail)).await?;
         let alerts = match &record.change {
-            Some((seq, change)) => self.alerts_of(page.id, monitor.id, *seq, change).await?,
+            Some((seq, at, change)) => self.alerts_of(page.id, monitor.id, (*seq, *at), change).await?,
             None => Vec::new(),
         };
-        let incident = detail.open.iter().find(|it| {
-            it.incident.kind == IncidentKind::Incident
-                && it.incident.automatic
-                && (view.outage_since.is_some() || it.incident.started_at >= detail.now - MINUTE)
-        });
+        // By the record of announced outages: an incident is no longer automatic once a person writes in it.
+        let announced = self.context.store().reader().announced_outages(page.id)?;
+        let announced = announced.and_then(|outages| outages.value.down.get(&monitor.id)?.incident);
+        let incident = announced.and_then(|id| detail.open.iter().find(|it| it.incident.id == id));
         let (machine, mesh) =
             inspected.map_or_else(|| (None, Mesh::default()), |(machine, mesh)| (Some(machine), mesh));
         let agents = labels(&self.context.agents_by_number().await?, shows_names);
@@ -93,7 +122,7 @@ impl PublicPageService {
             mesh: &mesh,
             agents: &agents,
             rounds: &rounds,
-            change: record.change.as_ref().map(|(_, change)| change),
+            change: record.change.as_ref().map(|(.., change)| change),
             deadline,
             alerts: &alerts,
             incident: incident.map(|it| outage_incident(it.incident.id, &it.incident.title, it.incident.started_at)),
@@ -103,8 +132,9 @@ impl PublicPageService {
         Ok(MonitorExplanation { explanation, agents, checked, deadline, interval_ms })
     }
 
-    /// Finds the newest change to a status, and the rounds around it and the newest ones.
-    async fn change_record(&self, id: MonitorId, wanted: MonitorStatus) -> ServiceResult<ChangeRecord> {
+    /// Finds the newest change that is wanted, and the rounds around it and the newest ones. For a monitor that was
+    /// never down or slow, only the newest rounds are read.
+    async fn change_record(&self, id: MonitorId, wanted: WantedChange) -> ServiceResult<ChangeRecord> {
         let (mut record, mut before, mut scanned) = (ChangeRecord::default(), None, 0);
         while scanned < MAX_EVENTS_SCANNED {
             let read = self.context.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
@@ -113,25 +143,23 @@ impl PublicPageService {
             scanned += read.len();
             for event in read {
                 match event.event.kind {
-                    EventKind::StatusChanged(change)
-                        if record.change.is_none() && change.is_transition() && change.to == wanted =>
-                    {
-                        record.change = Some((event.seq, change));
+                    EventKind::StatusChanged(change) if record.change.is_none() && wanted.is(&change) => {
+                        record.change = Some((event.seq, event.event.at, change));
                     }
                     EventKind::Round(report) => record.rounds.push(report),
                     _ => {}
                 }
             }
-            if record.change.as_ref().is_some_and(|(_, change)| oldest.1 < change.since - NEAR) {
+            if wanted.since.is_none_or(|since| oldest.1 < since - NEAR) {
                 break;
             }
         }
-        let since = record.change.as_ref().map(|(_, change)| change.since);
+        let since = record.change.as_ref().map(|(.., change)| change.since);
         let is_near = |started: Timestamp| since.is_some_and(|since| started.since(since).abs() <= NEAR);
-        let mut newest = NEWEST_ROUNDS;
+        let mut kept = 0;
         record.rounds.retain(|report| {
-            newest = newest.saturating_sub(1);
-            newest > 0 || is_near(report.started)
+            kept += 1;
+            kept <= NEWEST_ROUNDS || is_near(report.started)
         });
         Ok(record)
     }
@@ -141,13 +169,14 @@ impl PublicPageService {
         &self,
         page: PageId,
         monitor: MonitorId,
-        seq: u64,
+        (seq, at): (u64, Timestamp),
         change: &StatusChange,
     ) -> ServiceResult<Vec<AlertResult>> {
         let since = change.since;
         let is_alert = [AlertKind::WentDown, AlertKind::WentSlow].map(AlertKind::name);
-        let read = move |store: &dyn StoreRead| {
-            let (mut found, mut before, mut scanned) = (Vec::new(), None, 0);
+        let read_within = move |store: &dyn StoreRead, within: i64| -> parallax_store::Result<Vec<Delivery>> {
+            let latest = DeliveryId::new(at + within, [u8::MAX; 10]);
+            let (mut found, mut before, mut scanned) = (Vec::new(), Some(latest), 0);
             while scanned < MAX_DELIVERIES_SCANNED {
                 let read = store.deliveries_of(Some(page), before, READ_AT_ONCE)?;
                 let Some(oldest) = read.last() else { break };
@@ -163,8 +192,16 @@ impl PublicPageService {
                     break;
                 }
             }
-            let destinations = store.destinations_of(page)?;
-            Ok((found, destinations))
+            Ok(found)
+        };
+        let read = move |store: &dyn StoreRead| {
+            let mut found = Vec::new();
+            for within in ALERTED_WITHIN {
+                if found.is_empty() {
+                    found = read_within(store, within)?;
+                }
+            }
+            Ok((found, store.destinations_of(page)?))
         };
         let (found, destinations) = self.context.store().read(read).await?;
         let destinations: Vec<Destination> = destinations.into_iter().map(|it| it.value).collect();

@@ -344,3 +344,17 @@ async fn resolving_an_automatic_incident_keeps_its_generated_title() {
         assert_eq!((incident.title.as_str(), incident.automatic), (expected, false), "{title} {status}");
     }
 }
+
+#[tokio::test]
+async fn a_title_that_is_edited_while_resolving_is_kept() {
+    for (title, expected) in
+        [("A cable was cut", "A cable was cut"), ("API and 2 others are down", "API and 2 others were down")]
+    {
+        let (world, caller, _, id) = automatic("API and 2 others are down").await;
+        let edit = IncidentEdit { title: value(title), ..IncidentEdit::default() };
+        let post = UpdatePost { status: value("resolved"), message: value("x"), ..UpdatePost::default() };
+        let of_page = (world.shop.id, id);
+        let outcome = world.service.incidents.edit_and_post(&caller, of_page, &edit, &post, &each_time()).await;
+        assert_eq!(fresh(outcome.unwrap()).incident.title, expected);
+    }
+}

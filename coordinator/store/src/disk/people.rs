@@ -27,13 +27,13 @@ pub(super) fn put_person(pending: &mut PendingChanges<'_>, person: &Person) -> R
     pending.put_document(layout::person(person.id), person)
 }
 
-/// Stores a person's place in an account.
+/// Stores a person's membership of an account.
 pub(super) fn put_member(pending: &mut PendingChanges<'_>, member: &AccountMember) -> Result<()> {
     pending.put(layout::membership_of(member.person, member.account), &())?;
     pending.put_document(layout::member(member.account, member.person), member)
 }
 
-/// Deletes a person's place in an account.
+/// Deletes a person's membership of an account.
 pub(super) fn delete_member(pending: &mut PendingChanges<'_>, account: AccountId, person: PersonId) -> Result<()> {
     pending.delete(layout::membership_of(person, account))?;
     pending.delete(layout::member(account, person))

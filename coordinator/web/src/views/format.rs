@@ -2,6 +2,7 @@
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+pub(super) use parallax_core::explanation::capitalized as capitalize;
 use parallax_core::rollup::day_of;
 use parallax_core::time::{HOUR, Timestamp};
 use parallax_i18n::page_messages::{PageLocale, PageMessages, fill};
@@ -89,13 +90,6 @@ pub(super) fn format_milliseconds(value: u32, messages: &PageMessages) -> String
     } else {
         messages.locale().number(&format!("{:.1} s", f64::from(value) / 1000.0))
     }
-}
-
-/// Capitalizes the first letter.
-pub(super) fn capitalize(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next();
-    first.map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 /// Returns a URL if its scheme is http, https or mailto. It was validated on input and is checked again here.

@@ -139,6 +139,21 @@ impl SubscriberService {
         Ok(counts.await?)
     }
 
+    /// Returns the same counts, at most 30 seconds old: for screens that only mention them.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a page that the key can't access.
+    pub async fn recent_counts(&self, caller: &Caller, page: PageId) -> ServiceResult<SubscriberCounts> {
+        let id = self.context.page(caller, page)?.id;
+        let now = self.context.now();
+        if let Some(counts) = self.counts_cache.get(id, now) {
+            return Ok(counts);
+        }
+        let counts = self.counts(caller, page).await?;
+        self.counts_cache.put(id, counts, now);
+        Ok(counts)
+    }
+
     /// Lists the page's subscribers that pass the filter, oldest first. A caller who may not edit gets masked
     /// addresses, and can't search: the matches would reveal what the mask hides.
     ///
@@ -256,6 +271,7 @@ impl SubscriberService {
     ) -> ServiceResult<RequestOutcome<()>> {
         self.context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
+                self.counts_cache.forget(page.id);
                 let subscriber = self.subscriber_on(&page, id)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::Subscriber(id, Presence::At(subscriber.revision))).write(Op::DeleteSubscriber(id));

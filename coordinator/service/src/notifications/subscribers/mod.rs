@@ -4,6 +4,7 @@
 //! is new, known, confirmed, or switched off. Nor can a request cause more than one message a day to an address.
 
 mod administration;
+mod counts_cache;
 mod pending_task;
 mod request;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 
 pub use self::administration::{SubscriberCounts, SubscriberFilter, SubscriberSlice, SubscriberState};
+use self::counts_cache::CountsCache;
 use self::request::{NewSubscriber, subscriber_after_request};
 use crate::context::ServiceContext;
 use crate::notifications::confirmation_limits::{ConfirmationLimits, UnconfirmedAddress};
@@ -85,6 +87,7 @@ pub struct SubscriberService {
     pub(crate) limits: Arc<ConfirmationLimits>,
     /// Requests whose webhook has not answered yet.
     pending_subscriptions: PendingSubscriptions,
+    counts_cache: CountsCache,
 }
 
 impl SubscriberService {
@@ -93,6 +96,7 @@ impl SubscriberService {
             context: Arc::clone(context),
             limits: Arc::clone(limits),
             pending_subscriptions: PendingSubscriptions::default(),
+            counts_cache: CountsCache::default(),
         }
     }
 

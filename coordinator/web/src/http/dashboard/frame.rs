@@ -67,14 +67,24 @@ impl FramePerson {
         (page, section): (Option<PageId>, Section),
     ) -> Result<Frame, ApiError> {
         let pages = context.service.dashboard.summaries(caller).await?;
-        Ok(Frame {
+        Ok(self.frame_with(context, &pages, (page, section)))
+    }
+
+    /// Builds the frame from summaries of pages that were read already.
+    pub(super) fn frame_with(
+        &self,
+        context: &HttpContext,
+        pages: &[PageSummary],
+        (page, section): (Option<PageId>, Section),
+    ) -> Frame {
+        Frame {
             person: self.person.clone(),
             pages: pages.iter().map(page_entry).collect(),
             page,
             section,
             toast: self.toast.clone(),
             loaded_at: clock(context.service.now()),
-        })
+        }
     }
 }
 

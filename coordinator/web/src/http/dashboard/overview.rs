@@ -232,13 +232,13 @@ const fn access(page: &Page) -> &'static str {
 }
 
 fn change_row(change: &RecentChange, now: Timestamp) -> Option<ChangeRow> {
-    ChangeRow::of(&change.event.event, change.page, change.monitor, &change.name, now)
+    ChangeRow::of(&change.event, change.page, change.monitor, &change.name, now)
 }
 
 /// The newest change as a sentence: "Last change 3 h ago: Image CDN recovered."
 fn last_change(changes: &[RecentChange], now: Timestamp) -> String {
     let described = changes.iter().find_map(|change| Some((change, change_row(change, now)?)));
     described.map_or_else(String::new, |(change, row)| {
-        format!("Last change {} ago: {}.", dashboard::duration(now.since(change.event.event.at)), row.title)
+        format!("Last change {} ago: {}.", dashboard::duration(now.since(change.event.at)), row.title)
     })
 }

@@ -6,7 +6,7 @@ use ::http::Method;
 use futures_util::FutureExt;
 use parallax_service::dashboard::SearchMatch;
 
-use super::frame::{frame, query_param};
+use super::frame::{FramePerson, query_param};
 use super::{SignedIn, screen};
 use crate::http::HttpContext;
 use crate::http::error::HandlerResult;
@@ -25,12 +25,12 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 }
 
 /// `GET /app/search?q=`
-async fn search(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+async fn search(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let query: String = query_param(&call.query, "q").unwrap_or_default().chars().take(MAX_QUERY).collect();
-    let frame = frame(&context, &mut call, None, Section::Search).await?;
-    let (service, caller) = (&context.service, call.caller.caller);
-    let found = service.dashboard.search(&caller, &query, MAX_MONITORS).await?;
-    let hits = found.iter().map(|it| hit(it, service.now())).collect();
+    let (service, caller) = (&context.service, &call.caller);
+    let found = service.dashboard.search(&caller.caller, &query, MAX_MONITORS).await?;
+    let frame = FramePerson::of(caller, &call.query).frame_with(&context, &found.pages, (None, Section::Search));
+    let hits = found.matches.iter().map(|it| hit(it, service.now())).collect();
     Ok(screen(dashboard::render(&SearchScreen::new(frame, query, hits))?))
 }
 

@@ -1,19 +1,17 @@
 //! Rows of the things that need attention, with one sentence and one action each.
 
+use chrono_tz::Tz;
 use parallax_core::check::{Check, CheckKind};
 use parallax_core::condition::{self, Condition};
 use parallax_core::destination::{Destination, DisableReason};
+use parallax_core::explanation::Explanation;
 use parallax_core::incident::Incident;
 use parallax_core::page::Page;
 use parallax_core::time::{DAY, Timestamp};
-use parallax_i18n::page_messages::in_english;
 
 use super::state_label::{MonitorStatusInput, StateText, from};
 use super::words;
 use crate::views::format;
-
-/// Numbers that sentences write as words.
-const NUMBERS: [&str; 6] = ["One", "Two", "Three", "Four", "Five", "Six"];
 
 /// A thing that needs attention.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +56,8 @@ impl AttentionRow {
         }
         match condition {
             Condition::Down if is_heartbeat => Some(row("heart", state.sentence(), heartbeat_reason(input), see_why)),
-            Condition::Down => Some(row("down", state.sentence(), down_reason(input), see_why)),
-            Condition::Slow => Some(row("slow", state.sentence(), slow_reason(input), see_why)),
+            Condition::Down => Some(row("down", state.sentence(), reason(input), see_why)),
+            Condition::Slow => Some(row("slow", state.sentence(), reason(input), see_why)),
             Condition::Unconfirmed if view.unconfirmed_from.is_empty() => {
                 let sentence = "Networks contradict each other. Counted as passed, nothing was sent.".to_owned();
                 Some(row("part", format!("{} for {}", state.text, state.why), sentence, see_why))
@@ -75,7 +73,8 @@ impl AttentionRow {
             Condition::Outdated => {
                 let was = match &view.last_check {
                     Some(last) if last.ok => "It passed its last check.",
-                    Some(_) => "Its last check could not be judged.",
+                    Some(_) if view.unjudged => "Its last check could not be judged.",
+                    Some(_) => "It failed its last check.",
                     None => "No agent can check it right now.",
                 };
                 Some(row("none", format!("{} {}", state.text, state.why), was.to_owned(), see_why))
@@ -189,16 +188,10 @@ impl AttentionRow {
     }
 }
 
-fn down_reason(input: MonitorStatusInput<'_>) -> String {
-    let MonitorStatusInput { monitor, view, .. } = input;
-    let reason = view.down_reason.as_ref().map_or_else(|| "Checks fail".to_owned(), ToString::to_string);
-    let by = if monitor.check.kind().is_regional() { ", seen by two networks" } else { "" };
-    let others = match view.seen_up.len() {
-        0 => String::new(),
-        1 => " One region reaches it.".to_owned(),
-        more => format!(" {} regions reach it.", NUMBERS.get(more - 1).copied().unwrap_or("Other")),
-    };
-    format!("{}{by}.{others}", format::capitalize(reason.trim_end_matches('.')))
+/// Sentence of the monitor's own screen, as far as its state alone has it.
+fn reason(input: MonitorStatusInput<'_>) -> String {
+    let MonitorStatusInput { monitor, view, now, .. } = input;
+    format::capitalize(&Explanation::brief(monitor, view, Tz::UTC, now).detail)
 }
 
 fn heartbeat_reason(input: MonitorStatusInput<'_>) -> String {
@@ -208,16 +201,4 @@ fn heartbeat_reason(input: MonitorStatusInput<'_>) -> String {
     let last = view.last_ping_at.map(|at| format!(", last ping {}", words::time(at, now).text)).unwrap_or_default();
     let run = view.last_run_ms.map(|millis| format!(" The run before took {}.", words::elapsed(millis)));
     format!("Expected every {period}{last}.{}", run.unwrap_or_default())
-}
-
-fn slow_reason(input: MonitorStatusInput<'_>) -> String {
-    let MonitorStatusInput { monitor, view, .. } = input;
-    let latency = view.last_check.as_ref().and_then(|last| last.facts.latency_ms);
-    let in_words = |millis| format::format_milliseconds(millis, in_english());
-    let slow_region = view.slow_from.and_then(|regions| regions.iter().next());
-    let own = slow_region.and_then(|region| monitor.slow_thresholds.as_ref()?.get(&region).copied());
-    let threshold = own.or(monitor.slow_threshold_ms).map(|limit| format!("threshold {}", in_words(limit)));
-    let newest = latency.map(|latency| format!("{} at the newest check", in_words(latency)));
-    let parts: Vec<String> = newest.into_iter().chain(threshold).collect();
-    if parts.is_empty() { "Response times are over the threshold.".to_owned() } else { parts.join(", ") + "." }
 }

@@ -275,7 +275,7 @@ mod tests {
         for (left, expected) in [
             (30 * DAY, ("", "30 days")),
             (7 * DAY, ("slow", "7 days")),
-            (DAY, ("down", "24 h")),
+            (DAY, ("down", "1 day")),
             (-1, ("down", "ended")),
         ] {
             let (class, text) = certificate_text(Some(NOW + left), NOW);

@@ -59,7 +59,7 @@ impl StateText {
                 (format!("Slow{}", view.slow_from.map(prefixed).unwrap_or_default()), length(view.since))
             }
             Condition::Outdated => outdated(view, now),
-            Condition::NoData => no_data(monitor, now),
+            Condition::NoData => no_data(monitor, view, now),
             Condition::Maintenance => {
                 let until = input.maintenance_until.map(|at| format!("until {}", words::time(at, now).text));
                 ("In maintenance".to_owned(), until.unwrap_or_default())
@@ -112,7 +112,10 @@ fn outdated(view: &MachineView, now: Timestamp) -> (String, String) {
     }
 }
 
-fn no_data(monitor: &Monitor, now: Timestamp) -> (String, String) {
+fn no_data(monitor: &Monitor, view: &MachineView, now: Timestamp) -> (String, String) {
+    if let Some(at) = view.last_ping_at {
+        return ("Waiting for the next ping".to_owned(), format!("last {} ago", words::duration(now.since(at))));
+    }
     let created = format!("created {} ago", words::duration(now.since(monitor.created_at)));
     let is_heartbeat = monitor.check.kind() == CheckKind::Heartbeat;
     (if is_heartbeat { "No ping yet" } else { "No data yet" }.to_owned(), created)

@@ -1,20 +1,9 @@
 //! Durations, counts and times in the words of the dashboard.
 
-use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+pub(crate) use parallax_core::explanation::short_duration as duration;
+use parallax_core::time::{HOUR, Timestamp};
 
 use crate::views::format::FormattedTime;
-
-/// Formats a length of time in its two largest units up to a day, and in days from two days on.
-pub(crate) fn duration(millis: i64) -> String {
-    let millis = millis.max(0);
-    match (millis / DAY, millis / HOUR, millis / MINUTE) {
-        (0, 0, 0) => format!("{} s", millis / SECOND),
-        (0, 0, minutes) => format!("{minutes} min"),
-        (days, hours, minutes) if days < 2 && minutes % 60 > 0 => format!("{hours} h {} min", minutes % 60),
-        (days, hours, _) if days < 2 => format!("{hours} h"),
-        (days, ..) => format!("{days} days"),
-    }
-}
 
 /// Formats a measured time: "84 ms", "1.2 s", from a minute on as a length.
 pub(crate) fn elapsed(millis: u64) -> String {
@@ -47,6 +36,8 @@ pub(crate) fn clock(at: Timestamp) -> FormattedTime {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::time::{DAY, MINUTE, SECOND};
+
     use super::*;
 
     #[test]
@@ -57,7 +48,7 @@ mod tests {
             (14 * MINUTE + 59 * SECOND, "14 min"),
             (HOUR, "1 h"),
             (3 * HOUR + 12 * MINUTE, "3 h 12 min"),
-            (47 * HOUR, "47 h"),
+            (47 * HOUR, "1 day 23 h"),
             (48 * HOUR, "2 days"),
             (41 * DAY, "41 days"),
         ] {

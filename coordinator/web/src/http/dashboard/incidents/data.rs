@@ -79,7 +79,7 @@ pub(super) async fn choices(
     let mut monitors: Vec<AffectedMonitorChoice> = monitors.iter().map(monitor_choice).collect();
     // Those in trouble first; otherwise in the order of the page.
     monitors.sort_by_key(|monitor| !monitor.is_troubled());
-    let counts = context.service.subscribers.counts(caller, page_screen.page.id).await?;
+    let counts = context.service.subscribers.recent_counts(caller, page_screen.page.id).await?;
     Ok(IncidentChoices {
         monitors,
         receivers: Receivers { email: counts.email, webhook: counts.webhook },
@@ -194,5 +194,5 @@ pub(super) async fn notified(context: &HttpContext, caller: &Caller, page: PageI
     if !form.is_on("notify") {
         return 1;
     }
-    context.service.subscribers.counts(caller, page).await.map_or(1, |counts| counts.confirmed().max(1))
+    context.service.subscribers.recent_counts(caller, page).await.map_or(1, |counts| counts.confirmed().max(1))
 }

@@ -204,7 +204,7 @@ pub(crate) fn notices(input: &SummaryInput<'_>) -> Vec<(&'static str, String, St
         }
         ExplanationKind::NoPingYet => {
             let text = "Request the address below once and this page shows it within a second.";
-            notices.push(("none", "Waiting for the first ping.".to_owned(), text.to_owned()));
+            notices.push(("none", format!("{}.", explanation.title), text.to_owned()));
         }
         ExplanationKind::Paused => notices.push(("none", "Paused.".to_owned(), explanation.detail.clone())),
         _ => {}

@@ -1,12 +1,15 @@
 //! Tests of the overview.
 
+use parallax_core::check::{Check, ComponentCheck};
+use parallax_core::condition::Condition;
 use parallax_core::destination::{Channel, DeliveryHealth, Destination, DisableReason};
 use parallax_core::id::DestinationId;
 use parallax_core::page::domain::DomainClaim;
 use parallax_core::role::Role;
 use parallax_core::time::{DAY, HOUR};
+use parallax_core::vantage::Region;
 
-use super::super::samples::{MonitorSample, samples};
+use super::super::samples::{MonitorSample, sample, samples};
 use super::super::tests::{HOSTILE, NOW, frame, keep};
 use super::super::{Section, StateText, render};
 use super::*;
@@ -103,10 +106,15 @@ fn each_thing_that_needs_attention_has_a_sentence_and_an_action() {
             (
                 "Payments API",
                 "Down from Asia for 2 h 5 min",
-                "Timed out connecting, seen by two networks. Four regions reach it.",
+                "Timed out connecting. Four other regions reach it, so visitors there are fine.",
                 "See why"
             ),
-            ("Search", "Slow from Oceania for 2 h 42 min", "702 ms at the newest check, threshold 250 ms.", "See why"),
+            (
+                "Search",
+                "Slow from Oceania for 2 h 42 min",
+                "Responses from Oceania take longer than 250 ms.",
+                "See why"
+            ),
             (
                 "Warehouse gateway",
                 "Failing, not confirmed",
@@ -128,6 +136,20 @@ fn each_thing_that_needs_attention_has_a_sentence_and_an_action() {
             ("Map tiles", "No fresh result for 20 s", "It passed its last check.", "See why"),
         ]
     );
+}
+
+#[test]
+fn a_slow_monitor_is_explained_by_its_own_region_or_its_vendor() {
+    let mut slow = sample(4, "Search", "Shop", Condition::Slow, NOW);
+    // The newest check is that of a fast region.
+    slow.view.last_check.as_mut().unwrap().facts.latency_ms = Some(41);
+    slow.view.slow_from = Some([Region::Oceania, Region::Asia].into_iter().collect());
+    slow.monitor.slow_thresholds = Some([(Region::Oceania, 400), (Region::Asia, 500)].into_iter().collect());
+    let sentence = |sample: &MonitorSample| attention(std::slice::from_ref(sample), false).remove(0).sentence;
+    assert_eq!(sentence(&slow), "Responses from Asia and Oceania take longer than the threshold.");
+    slow.monitor.check =
+        Check::Component(ComponentCheck { url: "https://status.vendor.example".to_owned(), component: None });
+    assert_eq!(sentence(&slow), "The vendor reports degraded performance.");
 }
 
 #[test]
