@@ -12,7 +12,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Path at which the packages install the settings.
 const HOST_FILE: &str = "/etc/parallax/agent.toml";
@@ -115,18 +117,20 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(print_usage(&error)),
     };
-    let filter = EnvFilter::try_new(&cli.settings.log);
-    let Ok(filter) = filter else {
-        print_error("--log: must be error, warn, info, debug, trace, or a filter");
-        return ExitCode::from(2);
+    let filter = match parallax_primitives::log_filter::parse(&cli.settings.log) {
+        Ok(levels) => Targets::from_iter(levels),
+        Err(rule) => {
+            print_error(&format!("--log: {rule}"));
+            return ExitCode::from(2);
+        }
     };
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match cli.settings.log_format {
         LogFormat::Text => {
             let is_coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            lines.with_ansi(is_coloured).init();
+            tracing_subscriber::registry().with(filter).with(lines.with_ansi(is_coloured)).init();
         }
-        LogFormat::Json => lines.json().init(),
+        LogFormat::Json => tracing_subscriber::registry().with(filter).with(lines.json()).init(),
     }
     let found = host_file(&cli.settings, Path::new(HOST_FILE));
     let given = cli.settings.config.clone();

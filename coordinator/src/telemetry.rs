@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use parallax_primitives::log_filter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::TryInitError;
 
 use crate::config::{LogConfig, LogFormat};
@@ -13,7 +14,7 @@ use crate::config::{LogConfig, LogFormat};
 pub enum TelemetryError {
     /// The filter can't be parsed.
     #[error("log.filter: {0}")]
-    Filter(#[from] tracing_subscriber::filter::ParseError),
+    Filter(&'static str),
     /// Logging is already set up.
     #[error("logging: {0}")]
     AlreadySet(#[from] TryInitError),
@@ -24,12 +25,12 @@ pub enum TelemetryError {
 /// `h2` logs a WARN line for each stream that a client resets beyond its own count, and similar ones: a client that
 /// opens and cancels streams in a loop could fill the log for a few bytes a line. The server itself bounds and counts
 /// such clients (`web/http/server/h2_guard.rs`), so nothing is lost.
-fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
-    let filter = EnvFilter::builder().parse(text)?;
+fn filter(text: &str) -> Result<Targets, TelemetryError> {
+    let filter = Targets::from_iter(log_filter::parse(text).map_err(TelemetryError::Filter)?);
     let is_named = text.split(',').any(|directive| directive.trim().starts_with("h2"));
     // A quieter filter is left alone.
-    let is_quiet = filter.max_level_hint().is_some_and(|level| level <= LevelFilter::ERROR);
-    if is_named || is_quiet { Ok(filter) } else { Ok(filter.add_directive("h2=error".parse()?)) }
+    let is_quiet = !filter.would_enable("h2", &tracing::Level::WARN);
+    Ok(if is_named || is_quiet { filter } else { filter.with_target("h2", LevelFilter::ERROR) })
 }
 
 /// Sets up logging for the whole process. Colours are used on terminals only, and not if `NO_COLOR` is set.
@@ -40,13 +41,13 @@ pub(crate) fn start(log: &LogConfig) -> Result<(), TelemetryError> {
     use tracing_subscriber::util::SubscriberInitExt;
 
     let filter = filter(&log.filter)?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     match log.format {
         LogFormat::Text => {
             let is_coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            lines.with_ansi(is_coloured).finish().try_init()?;
+            tracing_subscriber::registry().with(filter).with(lines.with_ansi(is_coloured)).try_init()?;
         }
-        LogFormat::Json => lines.json().finish().try_init()?,
+        LogFormat::Json => tracing_subscriber::registry().with(filter).with(lines.json()).try_init()?,
     }
     Ok(())
 }
@@ -75,10 +76,8 @@ mod tests {
     fn passed(text: &str) -> Vec<&'static str> {
         let lines = Lines::default();
         let writer = lines.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_env_filter(filter(text).unwrap())
-            .with_writer(move || writer.clone())
-            .finish();
+        let lines_written = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
+        let subscriber = tracing_subscriber::registry().with(filter(text).unwrap()).with(lines_written);
         tracing::subscriber::with_default(subscriber, || {
             tracing::warn!(target: "h2::proto::streams::streams", "reset");
             tracing::error!(target: "h2::proto::connection", "broken");

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use parallax_core::effective::ConfirmationPolicy;
-use tracing_subscriber::EnvFilter;
 
 use super::{CoordinatorConfig, LogFormat, mail, operator, tls};
 
@@ -255,8 +254,7 @@ fn read_mesh_name(config: &mut CoordinatorConfig, text: &str) -> Result<(), Stri
 }
 
 fn read_filter(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
-    let rule = "must be a level (error, warn, info, debug, trace) or a list of target=level";
-    EnvFilter::builder().parse(text).map_err(|_| rule.to_owned())?;
+    parallax_primitives::log_filter::parse(text)?;
     config.log.filter = text.to_owned();
     Ok(())
 }

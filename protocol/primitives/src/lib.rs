@@ -1,4 +1,4 @@
-//! Pure building blocks that several crates share: bit streams, and hosts parsed strictly.
+//! Pure building blocks that several crates share: bit streams, hosts parsed strictly, and log filters.
 //!
 //! Stored blocks and batches on the wire are written with the same [`bits`]; the rules and the address guard read
 //! customers' [`host`]s with the same parser, so that what one accepts the other can't read differently. No IO, no
@@ -6,3 +6,4 @@
 
 pub mod bits;
 pub mod host;
+pub mod log_filter;

@@ -45,7 +45,9 @@ pub(super) async fn check_now(context: Arc<HttpContext>, mut call: RoutedRequest
     let id = call.monitor_id()?;
     let checked = match context.service.monitors.check_now(&call.caller.caller, call.page, id).await {
         Ok(report) => Ok(report),
-        Err(error @ (ServiceError::CheckNowTooSoon { .. } | ServiceError::CheckNowLimit { .. })) => Err(FormRefusal::of(error)?),
+        Err(error @ (ServiceError::CheckNowTooSoon { .. } | ServiceError::CheckNowLimit { .. })) => {
+            Err(FormRefusal::of(error)?)
+        }
         Err(error) => return Err(error.into()),
     };
     let at = context.service.now();
