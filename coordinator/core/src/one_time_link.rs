@@ -16,9 +16,16 @@ pub const MAX_LINKS: usize = 100;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LinkId(pub [u8; 32]);
 
+impl LinkId {
+    /// The first eight bytes in hexadecimal, which name the link in a list of its account's.
+    pub fn short(self) -> String {
+        self.0.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
 impl fmt::Debug for LinkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().take(8).try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&self.short())
     }
 }
 

@@ -11,6 +11,8 @@ use crate::validation::Rule;
 
 /// Persons of one account, at most.
 pub const MAX_MEMBERS: usize = 100;
+/// Open invitations of one account, at most.
+pub const MAX_OPEN_INVITATIONS: usize = 50;
 /// Accounts of one person, at most.
 pub const MAX_MEMBERSHIPS: usize = 100;
 /// Shortest password, in characters (NIST SP 800-63B, section 3.1.1.2, asks for 8).

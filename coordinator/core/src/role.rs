@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::key::KeyAccess;
+use crate::text;
+use crate::validation::Rule;
 
 /// Role of a person in an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,20 @@ impl Role {
             Self::Editor => "editor",
             Self::Viewer => "viewer",
         }
+    }
+
+    /// The role of that name.
+    ///
+    /// # Errors
+    /// The rule, which lists the names.
+    pub fn read(name: &str) -> Result<Self, Rule> {
+        text::one_of(name, &Self::ALL, Self::name)
+    }
+
+    /// Returns true if this role may do more than the other.
+    pub const fn outranks(self, other: Self) -> bool {
+        // In the order of their power, as in `ALL`.
+        (self as u8) < (other as u8)
     }
 
     /// Returns true if members of this role have the permission.
@@ -69,6 +85,17 @@ impl KeyAccess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_role_outranks_those_after_it() {
+        for (place, role) in Role::ALL.into_iter().enumerate() {
+            assert_eq!(Role::read(role.name()), Ok(role));
+            for (other_place, other) in Role::ALL.into_iter().enumerate() {
+                assert_eq!(role.outranks(other), place < other_place, "{role:?} {other:?}");
+            }
+        }
+        assert!(Role::read("admin").is_err());
+    }
 
     #[test]
     fn permissions_follow_the_table_of_roles_and_keys() {

@@ -32,6 +32,8 @@ pub struct ServiceSettings {
     pub limits: PlanLimits,
     /// Allows deliveries to private networks.
     pub allow_private: bool,
+    /// True if mails are sent: the operator named a mail server, or a folder.
+    pub sends_mail: bool,
     /// HMAC key of visitors' access tokens.
     pub access_token_key: AccessTokenKey,
 }

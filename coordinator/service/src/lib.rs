@@ -345,6 +345,16 @@ pub enum ServiceError {
         /// Seconds until the next try.
         seconds: u32,
     },
+    /// The account sent too many invitations.
+    #[error(
+        "an account can send {} invitations a day, and {} an hour to one mailbox; try again in {seconds} seconds",
+        people::INVITATIONS_PER_DAY,
+        people::INVITATIONS_PER_MAILBOX
+    )]
+    InvitationLimit {
+        /// Seconds until the day or hour is over.
+        seconds: u32,
+    },
     /// The person must confirm their password first.
     #[error("confirm your password first")]
     ConfirmationRequired,

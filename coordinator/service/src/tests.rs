@@ -9,6 +9,7 @@ mod driver_sync;
 mod incidents;
 mod long_incidents;
 mod mailbox_confirmation;
+mod members;
 mod notifications;
 mod page_deletion;
 mod page_events;
@@ -231,6 +232,7 @@ async fn without_a_reply_of_the_driver_monitors_are_unknown_and_the_answer_is_in
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits::default(),
         allow_private: false,
+        sends_mail: true,
         access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let store = Store::in_memory().unwrap();

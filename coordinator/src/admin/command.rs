@@ -221,6 +221,7 @@ impl From<ServiceError> for CommandError {
             ServiceError::PageTestLimit { .. }
             | ServiceError::AccountTestLimit { .. }
             | ServiceError::NotificationLimit { .. }
+            | ServiceError::InvitationLimit { .. }
             | ServiceError::PageConfirmationLimit { .. }
             | ServiceError::AccountConfirmationLimit { .. } => "rate_limited",
             ServiceError::TooManyPings | ServiceError::TooManyTries { .. } | ServiceError::Busy { .. } => {

@@ -65,6 +65,7 @@ fn operator() -> OperatorCommands {
         root_domain: None,
         limits: PlanLimits::default(),
         allow_private: false,
+        sends_mail: true,
         access_token_key: AccessTokenKey::new(&[7; 32]),
     };
     // The files of the authority go at once: it is in memory then.

@@ -291,6 +291,7 @@ mod tests {
             root_domain: None,
             limits: Default::default(),
             allow_private: false,
+            sends_mail: true,
             access_token_key: parallax_service::page_access::AccessTokenKey::new(&[7; 32]),
         };
         let service = Services::new(ServiceParts::disconnected(store.clone(), Clock::system(), settings));

@@ -9,7 +9,7 @@ use parallax_service as service;
 use parallax_service::domain_verification::TxtResolver;
 
 use super::AppError;
-use crate::config::CoordinatorConfig;
+use crate::config::{CoordinatorConfig, MailTransport};
 
 /// The operator's settings of verdicts.
 pub(super) const fn verdict_settings(config: &CoordinatorConfig) -> VerdictSettings {
@@ -39,6 +39,7 @@ pub(super) fn service_settings(
         root_domain: config.http.root_domain.clone(),
         limits: config.plans,
         allow_private: config.deliver.allow_private,
+        sends_mail: config.mail.transport != MailTransport::None,
         access_token_key: service::page_access::AccessTokenKey::new(&secret.secret_for("visitors")),
     }
 }

@@ -44,6 +44,10 @@ pub(super) fn welcome(
         (Some(url), UpMode::Demo) => fact("Dashboard", &format!("{url}  (works once, for a day)")),
         (None, _) => fact("Sign in", &format!("{}/sign-in", running.base_url)),
     }
+    if let Some(viewer) = &first.viewer {
+        let (email, password) = (viewer.email, &viewer.password);
+        fact("Viewer", &format!("{email}, password {password}  (signs in and changes nothing; shown only once)"));
+    }
     fact("Mesh", &format!("{} (UDP)", running.mesh_addr));
     if let Some(port) = inbox {
         fact("Webhooks", &format!("http://127.0.0.1:{port}/ shows the alerts and updates sent to the demo's receiver"));

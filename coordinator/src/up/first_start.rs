@@ -1,17 +1,22 @@
 //! Records created by the first start: an account, a page, and a key that is shown once.
 
 use parallax_core::account::Account;
-use parallax_core::id::KeyId;
+use parallax_core::id::{AccountId, KeyId};
 use parallax_core::key::{ApiKey, KeyAccess};
 use parallax_core::page::Page;
+use parallax_core::role::Role;
 use parallax_service::accounts::keys::NewKey;
+use parallax_service::people::NewPerson;
 use parallax_service::secret_text::ApiKeyText;
-use parallax_service::{Caller, ServiceResult, Services};
+use parallax_service::{Caller, ServiceError, ServiceResult, Services};
 
 use super::UpMode;
 
 /// Email address of the first account's owner, in a domain that never exists (RFC 2606), so that nobody gets mail.
 const OWNER: &str = "owner@example.invalid";
+
+/// Email address of the demo's viewer, in the same domain.
+const VIEWER: &str = "viewer@example.invalid";
 
 /// The first account, its page and its key.
 #[derive(Debug)]
@@ -24,6 +29,22 @@ pub(super) struct FirstStart {
     pub(super) key: Option<ApiKeyText>,
     /// One-time link of the account's owner, while it has none.
     pub(super) set_up_url: Option<String>,
+    /// The demo's viewer, if this start added them.
+    pub(super) viewer: Option<DemoViewer>,
+}
+
+/// A second person of the demo, who looks at everything and changes nothing.
+pub(super) struct DemoViewer {
+    /// Their email address.
+    pub(super) email: &'static str,
+    /// Their password, which is stored as a hash alone.
+    pub(super) password: String,
+}
+
+impl std::fmt::Debug for DemoViewer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DemoViewer").field("email", &self.email).finish_non_exhaustive()
+    }
 }
 
 impl FirstStart {
@@ -38,12 +59,17 @@ impl FirstStart {
             None
         };
         // The person who starts this program operates it.
-        let set_up_url = if service.people.members(account.id).await?.is_empty() {
-            Some(service.people.create_set_up_link(account.id, true).await?)
-        } else {
+        let members = service.people.members(account.id).await?;
+        let set_up_url = if members.iter().any(|(_, role)| *role == Role::Owner) {
             None
+        } else {
+            Some(service.people.create_set_up_link(account.id, true).await?)
         };
-        Ok(Self { account, page, key, set_up_url })
+        let viewer = match kind {
+            UpMode::Demo if members.is_empty() => add_viewer(service, account.id).await?,
+            UpMode::Demo | UpMode::Single { .. } => None,
+        };
+        Ok(Self { account, page, key, set_up_url, viewer })
     }
 
     /// Finds or creates the account and its page.
@@ -79,5 +105,21 @@ impl FirstStart {
             created_at: now,
             last_used_at: None,
         })
+    }
+}
+
+/// Adds the demo's viewer, with a random password. Nobody is added where an owner removed them before.
+async fn add_viewer(service: &Services, account: AccountId) -> ServiceResult<Option<DemoViewer>> {
+    let password = format!("{:016x}", rand::random::<u64>());
+    let new = NewPerson {
+        email: VIEWER.to_owned(),
+        name: "Viewer".to_owned(),
+        role: Role::Viewer,
+        password: Some(password.clone()),
+    };
+    match service.people.add_as_operator(account, &new).await {
+        Ok(_) => Ok(Some(DemoViewer { email: VIEWER, password })),
+        Err(ServiceError::Invalid(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use parallax_core::delivery::{Delivery, DeliveryState, Recipient};
+use parallax_core::role::Role;
 use parallax_core::time::{DAY, HOUR, MINUTE};
 use parallax_service::incidents::IncidentFilter;
+use parallax_service::people::{BrowserInfo, PasswordSignIn};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::{interval, timeout};
@@ -158,5 +160,24 @@ async fn a_local_agent_keeps_its_identity_and_only_the_first_start_prints_a_key(
     let agents = opened.members.agents().await.unwrap();
     let names: Vec<_> = agents.iter().map(|agent| (agent.name.as_str(), agent.region)).collect();
     assert_eq!(names, [("local-asia", Region::Asia)]);
+    opened.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_has_a_viewer_whose_password_is_shown_once() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let config = CoordinatorConfig { data: folder.path().join("data"), ..UpMode::Demo.defaults() };
+    let opened = app::open(&config).await.unwrap();
+    let service = &opened.service;
+    let first = FirstStart::find_or_create(service, &UpMode::Demo).await.unwrap();
+    assert!(first.set_up_url.is_some(), "the account still gets its owner");
+    let viewer = first.viewer.unwrap();
+    let ask = PasswordSignIn { email: viewer.email.to_owned(), password: viewer.password, is_kept: false };
+    let session = service.people.sign_in(&ask, &BrowserInfo::default()).await.unwrap();
+    let current = service.people.authenticate(&session.token).unwrap().unwrap();
+    assert_eq!((current.role, current.person.is_operator), (Role::Viewer, false));
+    let again = FirstStart::find_or_create(service, &UpMode::Demo).await.unwrap();
+    assert!(again.viewer.is_none() && again.set_up_url.is_some());
     opened.close().await;
 }

@@ -55,6 +55,12 @@ pub enum PlanLimitError {
         crate::person::MAX_MEMBERSHIPS
     )]
     MembersFull,
+    /// The account has reached the number of open invitations.
+    #[error(
+        "an account may have {} open invitations, and this one has reached that limit: revoke one first",
+        crate::person::MAX_OPEN_INVITATIONS
+    )]
+    InvitationsFull,
     /// Component monitors need Pro.
     #[error("component monitors need the pro plan; this account is on the {} plan", plan.name())]
     ComponentsNeedPro {

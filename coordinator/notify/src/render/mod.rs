@@ -14,6 +14,7 @@ mod discord;
 pub mod incident_resource;
 pub mod incident_update;
 pub(crate) mod mail;
+mod member_mail;
 mod ntfy;
 pub(crate) mod operator_alert;
 pub(crate) mod pagerduty;
@@ -39,6 +40,7 @@ use serde_json::Value;
 use self::alert_payload::{AlertPayload, AlertSubject};
 use self::alert_text::AlertText;
 pub(crate) use self::incident_update::{IncidentNotification, RenderedUpdate, owner_reminder};
+pub use self::member_mail::{member_invitation, password_reset};
 pub(crate) use self::personal_mail::monitor_unjudged;
 pub use self::personal_mail::{
     alerts_confirmation, dashboard_sign_in, destination_switched_off, sign_in, subscription_confirmation,

@@ -18,7 +18,7 @@ use super::{BrowserInfo, NewSession, PeopleService};
 use crate::page_access::sign_in::{BrowserId, LinkValidity};
 use crate::{ServiceResult, secret_text};
 
-/// Sign-in links an hour to one mailbox.
+/// Links for sign-in and for a new password an hour to one mailbox.
 const LINKS_PER_MAILBOX: u32 = 3;
 /// Event name of deliveries with a link.
 const EVENT: &str = "person.sign-in";
@@ -135,7 +135,7 @@ impl PeopleService {
         Ok(())
     }
 
-    async fn links_of(&self, owner: LinkOwner) -> ServiceResult<Vec<OneTimeLink>> {
+    pub(super) async fn links_of(&self, owner: LinkOwner) -> ServiceResult<Vec<OneTimeLink>> {
         let stored = self.context.store().read(move |store| store.one_time_links_of(owner)).await?;
         Ok(stored.into_iter().map(|link| link.value).collect())
     }
@@ -163,7 +163,8 @@ impl PeopleService {
         Ok(if is_same { Ok((link, person, next)) } else { Err(LinkValidity::OtherBrowser) })
     }
 
-    fn admit_link(&self, email: &str) -> bool {
+    /// Counts a link to a mailbox, for sign-in or a new password alike.
+    pub(super) fn admit_link(&self, email: &str) -> bool {
         let mailbox = SubscriberAddress::Email(email.to_owned()).mailbox_key();
         let mut limit = self.link_limit.lock().unwrap_or_else(PoisonError::into_inner);
         limit.admit(LINKS_PER_MAILBOX, mailbox.as_str(), self.context.now()).is_ok()

@@ -1,11 +1,18 @@
-//! Persons who sign in to the dashboard: set-up of an account, sign-in by password or mailed link, and their sessions.
+//! Persons who sign in to the dashboard: set-up of an account, invitations to it, sign-in by password or mailed link, a
+//! new password, and their sessions.
 //!
 //! A session is found by the hash of a secret in the browser's cookie, and each sign-in makes a new one. An unknown
 //! address, a wrong password and a person without an account are answered alike, after the same work.
 
+mod account_choice;
 mod browser;
+mod invitation_limits;
+mod invitations;
+mod joining;
 mod links;
+mod member_changes;
 mod members;
+mod password_reset;
 mod passwords;
 mod sessions;
 mod set_up;
@@ -21,8 +28,14 @@ use parallax_core::role::Role;
 use parallax_core::time::HOUR;
 use parallax_store::VersionedValue;
 
+pub use self::account_choice::AccountChoice;
 pub use self::browser::{BrowserInfo, SessionToken};
+use self::invitation_limits::InvitationLimits;
+pub use self::invitation_limits::{INVITATIONS_PER_DAY, INVITATIONS_PER_MAILBOX};
+pub use self::invitations::MemberInvitation;
+pub use self::joining::{InvitedPerson, JoinDetails, JoinInvitation};
 pub use self::links::DashboardLinkRequest;
+pub use self::member_changes::MemberDetails;
 pub use self::members::NewPerson;
 pub use self::passwords::PasswordSignIn;
 pub use self::set_up::{SetUpAccount, SetUpDetails};
@@ -44,8 +57,10 @@ pub struct PeopleService {
     email_delays: Mutex<LoginDelays<[u8; 32]>>,
     /// Failed sign-ins by address block.
     network_delays: Mutex<LoginDelays<u128>>,
-    /// Sign-in links sent, by mailbox.
+    /// Links for sign-in and for a new password sent, by mailbox.
     link_limit: Mutex<FixedWindowLimit<String>>,
+    /// Invitations sent.
+    invitation_limits: InvitationLimits,
 }
 
 /// A valid session with its person.
@@ -86,7 +101,13 @@ impl PeopleService {
             email_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_EMAIL)),
             network_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_NETWORK)),
             link_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
+            invitation_limits: InvitationLimits::new(),
         }
+    }
+
+    /// Returns true if mails are sent: the operator named a mail server, or a folder.
+    pub fn sends_mail(&self) -> bool {
+        self.context.settings().sends_mail
     }
 
     /// Returns the token that every form of a session holds: an HMAC, so that nothing of it is stored.

@@ -33,7 +33,7 @@ impl std::fmt::Debug for PasswordSignIn {
 }
 
 /// A counted try.
-struct CountedTry {
+pub(super) struct CountedTry {
     email: [u8; 32],
     network: Option<u128>,
 }
@@ -44,16 +44,28 @@ impl PeopleService {
     /// # Errors
     /// [`ServiceError::WrongCredentials`], [`ServiceError::TooManyTries`], [`ServiceError::Busy`].
     pub async fn sign_in(&self, ask: &PasswordSignIn, browser: &BrowserInfo) -> ServiceResult<NewSession> {
-        let email = normalize_email(&ask.email).unwrap_or_else(|_| ask.email.trim().to_ascii_lowercase());
+        let (person, counted) = self.check_credentials((&ask.email, &ask.password), browser).await?;
+        let session = self.start_session(&person, ask.is_kept, browser).await?;
+        self.forget_tries(&counted);
+        Ok(session)
+    }
+
+    /// Checks an email address with its password. The caller forgets the try once it was of use.
+    ///
+    /// # Errors
+    /// As [`Self::sign_in`].
+    pub(super) async fn check_credentials(
+        &self,
+        (email, text): (&str, &str),
+        browser: &BrowserInfo,
+    ) -> ServiceResult<(Person, CountedTry)> {
+        let email = normalize_email(email).unwrap_or_else(|_| email.trim().to_ascii_lowercase());
         let person = self.context.store().reader().person_by_email(&email)?.map(|person| person.value);
         let person_id = person.as_ref().map_or(PersonId::from_u128(0), |person| person.id);
         let counted = self.begin_try(&email, person_id, browser).await?;
         let hash = person.as_ref().and_then(|person| person.password_hash.as_deref());
-        let is_right = self.verify(&ask.password, hash, &counted).await?;
-        let person = person.filter(|_| is_right).ok_or(ServiceError::WrongCredentials)?;
-        let session = self.start_session(&person, ask.is_kept, browser).await?;
-        self.forget_tries(&counted);
-        Ok(session)
+        let is_right = self.verify(text, hash, &counted).await?;
+        Ok((person.filter(|_| is_right).ok_or(ServiceError::WrongCredentials)?, counted))
     }
 
     /// Changes the password, and ends every session and pending link of the person; the browser gets a new session.
@@ -127,8 +139,7 @@ impl PeopleService {
             // Their identity is proved by a mailed link alone.
             return self.require_confirmed(current);
         }
-        let email = Sha256::new().chain_update("current\0").chain_update(&person.email).finalize().into();
-        let counted = self.count_try(CountedTry { email, network: None }, false)?;
+        let counted = self.count_try(CountedTry { email: confirmation_key(&person.email), network: None }, false)?;
         if self.verify(text, person.password_hash.as_deref(), &counted).await? {
             self.forget_tries(&counted);
             return Ok(());
@@ -194,12 +205,24 @@ impl PeopleService {
     }
 
     /// Forgets the failures of an address after a right password. Those of its network stay, but for this try.
-    fn forget_tries(&self, counted: &CountedTry) {
+    pub(super) fn forget_tries(&self, counted: &CountedTry) {
         lock(&self.email_delays).clear(&counted.email);
         if let Some(network) = &counted.network {
             lock(&self.network_delays).refund(network);
         }
     }
+
+    /// Forgets the failures of a person whose password was replaced, wherever they came from.
+    pub(super) fn forget_failures(&self, email: &str) {
+        let mut delays = lock(&self.email_delays);
+        delays.clear(&Sha256::digest(email).into());
+        delays.clear(&confirmation_key(email));
+    }
+}
+
+/// Returns the key by which failed confirmations of a signed-in person count.
+fn confirmation_key(email: &str) -> [u8; 32] {
+    Sha256::new().chain_update("current\0").chain_update(email).finalize().into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -111,6 +111,39 @@ impl PeopleService {
         Ok(NewSession { token, session })
     }
 
+    /// Moves a session to another account of its person, in a batch: under a new id, and no younger than it is.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] if the session has ended.
+    pub(super) fn move_session(
+        &self,
+        current: &CurrentSession,
+        account: AccountId,
+        batch: &mut Batch,
+    ) -> ServiceResult<NewSession> {
+        let (token, old) = (SessionToken::random(), current.session.id);
+        let stored = self.context.store().reader().login_session(old)?.ok_or(ServiceError::NotFound)?;
+        let session = LoginSession { id: token.id(), account, ..stored.value };
+        batch.expect(Expect::LoginSession(old, Presence::At(stored.revision))).write(Op::DeleteLoginSession(old));
+        batch.expect(Expect::LoginSession(session.id, Presence::Absent)).write(session.clone());
+        Ok(NewSession { token, session })
+    }
+
+    /// Ends a person's sessions of one account in a batch, and returns their ids.
+    pub(super) async fn end_sessions_in(
+        &self,
+        (account, person): (AccountId, PersonId),
+        batch: &mut Batch,
+    ) -> ServiceResult<Vec<LoginSessionId>> {
+        let stored = self.context.store().read(move |store| store.login_sessions_of(person)).await?;
+        let of_account = stored.iter().filter(|session| session.value.account == account);
+        let ended: Vec<LoginSessionId> = of_account.map(|session| session.value.id).collect();
+        for id in &ended {
+            batch.write(Op::DeleteLoginSession(*id));
+        }
+        Ok(ended)
+    }
+
     /// Signs a person in without a password, for tests.
     #[cfg(any(test, feature = "test-world"))]
     #[allow(clippy::unwrap_used, reason = "for tests only")]

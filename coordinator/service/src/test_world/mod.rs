@@ -78,6 +78,7 @@ pub async fn world_over(store: Store) -> World {
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
         allow_private: false,
+        sends_mail: true,
         access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let mesh = FakeMesh::default();

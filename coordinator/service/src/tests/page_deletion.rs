@@ -106,6 +106,7 @@ async fn service_over(store: Store) -> Arc<Services> {
         root_domain: None,
         limits: PlanLimits::default(),
         allow_private: false,
+        sends_mail: true,
         access_token_key: crate::page_access::AccessTokenKey::new(&[7; 32]),
     };
     let clock = Clock::manual(START + DAY);

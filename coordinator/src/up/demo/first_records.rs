@@ -32,7 +32,7 @@ async fn write(config: &CoordinatorConfig, opened: &OfflineApp) -> Result<(), Up
         return Ok(());
     }
     let (account, page) = FirstStart::find_or_create_page(service, &UpMode::Demo).await?;
-    let first = FirstStart { account, page, key: None, set_up_url: None };
+    let first = FirstStart { account, page, key: None, set_up_url: None, viewer: None };
     let owner = DemoOwner { service, caller: first.caller(service), first: &first };
     owner.describe_page().await?;
     // The ports stay bound until all are known, so that no two targets get the same one.

@@ -83,6 +83,12 @@ const dashboard = (() => {
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) setTimeout(dismiss, 10000);
   }
 
+  // A select in a list saves at once; its button is for browsers without script.
+  for (const form of all("form[data-saves]")) {
+    form.querySelector("button").hidden = true;
+    form.addEventListener("change", () => form.requestSubmit());
+  }
+
   // A double click sends a form once.
   document.addEventListener("submit", (event) => {
     const form = event.target;

@@ -197,6 +197,7 @@ const fn status_and_code(error: &ServiceError) -> (StatusCode, &'static str) {
         | ServiceError::DomainCheckTooSoon { .. }
         | ServiceError::Busy { .. }
         | ServiceError::TooManyTries { .. }
+        | ServiceError::InvitationLimit { .. }
         | ServiceError::PageConfirmationLimit { .. }
         | ServiceError::AccountConfirmationLimit { .. }
         | ServiceError::AccountTestLimit { .. }
@@ -216,6 +217,7 @@ const fn retry_after(error: &ServiceError) -> Option<u32> {
         | ServiceError::DomainCheckTooSoon { seconds }
         | ServiceError::Busy { seconds }
         | ServiceError::TooManyTries { seconds }
+        | ServiceError::InvitationLimit { seconds }
         | ServiceError::PageConfirmationLimit { seconds }
         | ServiceError::AccountConfirmationLimit { seconds, .. }
         | ServiceError::AccountTestLimit { seconds }

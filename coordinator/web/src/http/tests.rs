@@ -9,6 +9,7 @@ mod credentials;
 mod dashboard_account;
 mod dashboard_alerts;
 mod dashboard_incidents;
+mod dashboard_members;
 mod dashboard_monitor_forms;
 mod dashboard_monitors;
 mod dashboard_screens;

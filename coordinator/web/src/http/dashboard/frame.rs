@@ -37,6 +37,7 @@ pub(super) struct FramePerson {
     /// The person who is signed in.
     pub(super) person: SignedInPerson,
     toast: Option<Toast>,
+    accounts: usize,
 }
 
 impl FramePerson {
@@ -53,7 +54,7 @@ impl FramePerson {
             let count = query_param(query, TOAST_COUNT_PARAM).and_then(|count| count.parse().ok());
             Toast::of(&name, count.unwrap_or(1))
         });
-        Self { person, toast }
+        Self { person, toast, accounts: caller.accounts }
     }
 
     /// Builds the frame of a screen about a page that the caller was found to reach, or about all of them.
@@ -82,6 +83,7 @@ impl FramePerson {
             pages: pages.iter().map(page_entry).collect(),
             page,
             section,
+            accounts: self.accounts,
             toast: self.toast.clone(),
             loaded_at: clock(context.service.now()),
         }

@@ -4,6 +4,7 @@
 //! sends every error as a page. The dashboard is served on the host of the base URL alone: on a page's own host, and
 //! below `/p/`, these addresses are the page's.
 
+mod account_switch;
 mod alerts;
 mod confirm;
 mod deploys;
@@ -13,13 +14,16 @@ mod forms;
 mod frame;
 mod incidents;
 mod installation_accounts;
+mod join;
 mod keys;
 mod live;
+mod members;
 mod mesh;
 mod monitor_list;
 mod monitors;
 mod overview;
 mod page_screen;
+mod password_reset;
 mod person;
 mod search;
 mod security;
@@ -76,6 +80,10 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         installation_accounts::rows(),
         keys::rows(),
         security::rows(),
+        members::rows(),
+        account_switch::rows(),
+        join::rows(),
+        password_reset::rows(),
     ];
     families.into_iter().flatten().collect()
 }

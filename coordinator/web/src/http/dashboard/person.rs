@@ -17,6 +17,8 @@ pub(in crate::http) struct SignedIn {
     pub(in crate::http) role: Role,
     /// True if they operate the installation.
     pub(in crate::http) is_operator: bool,
+    /// Number of their accounts.
+    pub(in crate::http) accounts: usize,
     /// Token of this session, which every form holds in its field `form_token`.
     pub(in crate::http) form_token: String,
     /// The session.

@@ -153,7 +153,13 @@ async fn sign_out(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> H
 }
 
 fn form(context: &HttpContext, next: &str, email: &str, fault: Option<String>) -> SignInForm {
-    SignInForm { next: next.to_owned(), email: email.to_owned(), fault, is_plain_http: !is_https(context) }
+    SignInForm {
+        next: next.to_owned(),
+        email: email.to_owned(),
+        fault,
+        sends_mail: context.service.people.sends_mail(),
+        is_plain_http: !is_https(context),
+    }
 }
 
 fn refused_link(validity: LinkValidity) -> HttpResponse {

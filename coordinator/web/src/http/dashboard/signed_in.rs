@@ -72,6 +72,7 @@ fn authenticate(context: &HttpContext, call: &RoutedRequest<()>) -> Result<Optio
         name: session.person.name.clone(),
         role: session.role,
         is_operator: session.person.is_operator,
+        accounts: people.account_count(session.person.id)?,
         form_token: people.form_token(session.session.id),
         session,
     }))

@@ -297,9 +297,15 @@ async fn every_screen_asks_a_stranger_to_sign_in() {
     }
     public.sort_unstable();
     let without_session = [
+        "GET /invite/{token}",
+        "GET /reset",
+        "GET /reset/{token}",
         "GET /setup/{token}",
         "GET /sign-in",
         "GET /sign-in/link/{token}",
+        "POST /invite/{token}",
+        "POST /reset",
+        "POST /reset/{token}",
         "POST /setup/{token}",
         "POST /sign-in",
         "POST /sign-in/link",

@@ -13,6 +13,10 @@ use crate::views::format::FormattedTime;
 
 /// Address of the list of keys.
 const KEYS: &str = "/app/account/keys";
+/// Address of the members.
+pub(super) const MEMBERS: &str = "/app/account/members";
+/// Address of the person's accounts.
+pub(super) const SWITCH: &str = "/app/account/switch";
 /// Address of sign-in and security.
 const SECURITY: &str = "/app/account/security";
 
@@ -171,9 +175,13 @@ impl SecurityScreen {
 }
 
 /// Tabs of the account: address, text, and true for the present one. Those who may not manage it see their own alone.
-fn tabs(frame: &Frame, current: &str) -> Vec<(&'static str, &'static str, bool)> {
-    let all = [(KEYS, "API keys"), (SECURITY, "Sign-in and security")];
-    let may_see = |href: &str| href == SECURITY || frame.may_manage_account();
+pub(super) fn tabs(frame: &Frame, current: &str) -> Vec<(&'static str, &'static str, bool)> {
+    let all = [(KEYS, "API keys"), (SECURITY, "Sign-in and security"), (MEMBERS, "Members"), (SWITCH, "Accounts")];
+    let may_see = |href: &str| match href {
+        SECURITY => true,
+        SWITCH => frame.accounts > 1,
+        _ => frame.may_manage_account(),
+    };
     all.into_iter().filter(|(href, _)| may_see(href)).map(|(href, text)| (href, text, href == current)).collect()
 }
 

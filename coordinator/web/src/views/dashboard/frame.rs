@@ -101,6 +101,8 @@ pub(crate) struct Frame {
     pub page: Option<PageId>,
     /// Present section.
     pub section: Section,
+    /// Number of accounts of the person.
+    pub accounts: usize,
     /// Result of the last form.
     pub toast: Option<Toast>,
     /// Time at which the figures were read.

@@ -16,6 +16,7 @@ mod icons;
 pub(crate) mod incident_forms;
 pub(crate) mod incidents;
 pub(crate) mod installation_accounts;
+pub(crate) mod members;
 pub(crate) mod mesh;
 pub(crate) mod monitor;
 mod monitor_list;
@@ -43,7 +44,9 @@ pub(crate) use self::overview::{
     AlertFigures, ChangeRow, HeadlineText, MeshText, NextMaintenance, OverviewParts, OverviewScreen, PageRow, Tile,
 };
 pub(crate) use self::search::{SearchHit, SearchScreen};
-pub(crate) use self::signed_out::{ConfirmForm, LinkButton, MessagePage, SetUpForm, SignInForm};
+pub(crate) use self::signed_out::{
+    ConfirmForm, JoinForm, JoinProof, LinkButton, MessagePage, ResetForm, ResetRequestForm, SetUpForm, SignInForm,
+};
 pub(crate) use self::state_label::{MonitorStatusInput, StateText};
 pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast};
 pub(crate) use self::words::{clock, count, duration, time};

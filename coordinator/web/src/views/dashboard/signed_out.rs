@@ -1,8 +1,10 @@
-//! Pages of people who are not signed in: sign-in, set-up of an account, confirmation of the password, and messages.
+//! Pages of people who are not signed in: sign-in, set-up of an account, invitations, a new password, confirmation of
+//! the password, and messages.
 
+use parallax_core::role::Role;
 use parallax_template::template_file;
 
-use super::render;
+use super::{members, render};
 use crate::views::assets;
 
 /// Form to sign in.
@@ -15,6 +17,8 @@ pub(crate) struct SignInForm {
     pub email: String,
     /// Reason why the last try failed.
     pub fault: Option<String>,
+    /// True if links can be mailed.
+    pub sends_mail: bool,
     /// True where nothing encrypts the connection.
     pub is_plain_http: bool,
 }
@@ -37,6 +41,87 @@ pub(crate) struct SetUpForm {
     pub name_fault: String,
     /// Fault of the password; empty if there is none.
     pub password_fault: String,
+    /// True where nothing encrypts the connection.
+    pub is_plain_http: bool,
+}
+
+/// Form by which an invited person joins an account.
+#[template_file("dashboard/join.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct JoinForm {
+    /// Token of the link.
+    pub token: String,
+    /// Email address of the invited person.
+    pub email: String,
+    /// Email address of the account.
+    pub account: String,
+    /// Role that they get.
+    pub role: Role,
+    /// How they prove their identity.
+    pub proof: JoinProof,
+    /// Email address of the person who is signed in at this browser; empty if nobody is.
+    pub signed_in_as: String,
+    /// Reason why the last try failed; empty if there is none.
+    pub fault: String,
+    /// Name that was entered.
+    pub name: String,
+    /// Fault of the name; empty if there is none.
+    pub name_fault: String,
+    /// Fault of the new password; empty if there is none.
+    pub password_fault: String,
+    /// True where nothing encrypts the connection.
+    pub is_plain_http: bool,
+}
+
+/// How an invited person proves their identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JoinProof {
+    /// A new person, who chooses a password.
+    NewPassword,
+    /// By their password.
+    Password,
+    /// By a sign-in before, with a mailed link.
+    MailedLink,
+    /// By the session of this browser.
+    Session,
+}
+
+impl JoinForm {
+    /// Role with its article.
+    const fn role_words(&self) -> &'static str {
+        match self.role {
+            Role::Owner => "an owner",
+            Role::Editor => "an editor",
+            Role::Viewer => "a viewer",
+        }
+    }
+
+    /// Permissions of the role.
+    const fn may(&self) -> &'static str {
+        members::role_text(self.role)
+    }
+}
+
+/// Form that asks for a link for a new password.
+#[template_file("dashboard/reset_request.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct ResetRequestForm {
+    /// Email address that was entered.
+    pub email: String,
+    /// Fault of the email address; empty if there is none.
+    pub fault: String,
+}
+
+/// Form for a new password.
+#[template_file("dashboard/reset.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct ResetForm {
+    /// Token of the link.
+    pub token: String,
+    /// Email address of the person, for the browser's password manager.
+    pub email: String,
+    /// Fault of the password; empty if there is none.
+    pub fault: String,
     /// True where nothing encrypts the connection.
     pub is_plain_http: bool,
 }
@@ -99,7 +184,7 @@ macro_rules! html {
     )*};
 }
 
-html! { SignInForm SetUpForm LinkButton ConfirmForm MessagePage }
+html! { SignInForm SetUpForm JoinForm ResetRequestForm ResetForm LinkButton ConfirmForm MessagePage }
 
 #[cfg(test)]
 mod tests {
@@ -108,8 +193,29 @@ mod tests {
     #[test]
     fn text_from_outside_is_escaped() {
         let evil = "\"><script>alert(1)</script>".to_owned();
-        let sign_in =
-            SignInForm { next: evil.clone(), email: evil.clone(), fault: Some(evil.clone()), is_plain_http: true };
+        let sign_in = SignInForm {
+            next: evil.clone(),
+            email: evil.clone(),
+            fault: Some(evil.clone()),
+            sends_mail: true,
+            is_plain_http: true,
+        };
+        let join = |proof| {
+            let form = JoinForm {
+                token: evil.clone(),
+                email: evil.clone(),
+                account: evil.clone(),
+                role: Role::Editor,
+                proof,
+                signed_in_as: evil.clone(),
+                fault: evil.clone(),
+                name: evil.clone(),
+                name_fault: evil.clone(),
+                password_fault: evil.clone(),
+                is_plain_http: true,
+            };
+            form.html()
+        };
         let set_up = SetUpForm {
             token: evil.clone(),
             email: evil.clone(),
@@ -131,6 +237,12 @@ mod tests {
             sign_in.html(),
             set_up.html(),
             confirm.html(),
+            join(JoinProof::NewPassword),
+            join(JoinProof::Password),
+            join(JoinProof::MailedLink),
+            join(JoinProof::Session),
+            ResetRequestForm { email: evil.clone(), fault: evil.clone() }.html(),
+            ResetForm { token: evil.clone(), email: evil.clone(), fault: evil.clone(), is_plain_http: true }.html(),
             LinkButton { token: evil.clone() }.html(),
             MessagePage::new("Title", evil.clone()).with_link(&evil, "Link").html(),
         ] {

@@ -62,6 +62,7 @@ pub(super) fn frame(role: Role, section: Section, name: &str) -> Frame {
         page: Some(PageId::from_u128(1)),
         section,
         toast: Toast::of("monitors-paused", 3),
+        accounts: 1,
         loaded_at: words::clock(NOW),
     }
 }

@@ -9,7 +9,7 @@ pub(crate) const TOAST_PARAM: &str = "done";
 pub(crate) const TOAST_COUNT_PARAM: &str = "count";
 
 /// Toasts: name, text for one thing, text for several, where `{}` is the number.
-const TOASTS: [(&str, &str, &str); 21] = [
+const TOASTS: [(&str, &str, &str); 25] = [
     ("saved", "Changes saved", "{} changes saved"),
     ("created", "Created", "{} created"),
     ("deleted", "Deleted", "{} deleted"),
@@ -29,6 +29,10 @@ const TOASTS: [(&str, &str, &str); 21] = [
     ("agent-revoked", "Agent revoked", "{} agents revoked"),
     ("agent-forgotten", "Agent forgotten", "{} agents forgotten"),
     ("invitation-revoked", "Invitation revoked", "{} invitations revoked"),
+    ("invitation-sent", "Invitation sent", "{} invitations sent"),
+    ("role-changed", "Role changed", "{} roles changed"),
+    ("role-raised", "Role changed. They sign in again to use it.", "{} roles changed"),
+    ("member-removed", "Member removed", "{} members removed"),
     ("plan-changed", "Plan changed", "{} plans changed"),
     ("session-ended", "Session ended", "{} sessions ended"),
 ];

@@ -1,0 +1,183 @@
+//! Invitations to an account: mailed, listed, sent again and revoked by its owners.
+//!
+//! An invitation is answered alike, and a mail sent, whether the address belongs to someone or not.
+
+use parallax_core::delivery::DeliveryMessage;
+use parallax_core::id::AccountId;
+use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
+use parallax_core::page::access::normalize_email;
+use parallax_core::person::{MAX_MEMBERS, MAX_OPEN_INVITATIONS};
+use parallax_core::plan::PlanLimitError;
+use parallax_core::role::{Permission, Role};
+use parallax_core::time::Timestamp;
+use parallax_core::validation::ValidationErrors;
+use parallax_notify::render;
+use parallax_store::{Batch, Op};
+
+use super::{CurrentSession, PeopleService};
+use crate::idempotency::{IdempotencyKey, IdempotentRequest};
+use crate::{Caller, ServiceError, ServiceResult, secret_text};
+
+/// Event name of deliveries with an invitation.
+const EVENT: &str = "person.invitation";
+
+/// An open invitation, as the account's owners see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberInvitation {
+    /// Short id, which names it among the account's.
+    pub id: String,
+    /// The invited person's email address.
+    pub email: String,
+    /// Their role, once they join.
+    pub role: Role,
+    /// Time at which it was sent.
+    pub sent_at: Timestamp,
+    /// Time at which its link ends.
+    pub expires_at: Timestamp,
+}
+
+impl PeopleService {
+    /// Lists the open invitations of the caller's account, the last sent first.
+    ///
+    /// # Errors
+    /// [`ServiceError::RoleForbids`].
+    pub async fn invitations(&self, caller: &Caller) -> ServiceResult<Vec<MemberInvitation>> {
+        caller.require(Permission::ManageAccount)?;
+        let links = self.open_invitations(caller.account).await?;
+        let mut invitations: Vec<MemberInvitation> = links.iter().filter_map(invitation_of).collect();
+        invitations.sort_by_key(|it| (std::cmp::Reverse(it.sent_at), it.id.clone()));
+        Ok(invitations)
+    }
+
+    /// Invites a person to the caller's account. An earlier invitation to the same address ends. A form that was sent
+    /// before sends nothing again.
+    ///
+    /// # Errors
+    /// [`ServiceError::RoleForbids`], [`ServiceError::ConfirmationRequired`], [`ServiceError::Invalid`] for an address
+    /// that breaks a rule or is a member's, and where no mail is sent; [`ServiceError::PlanLimit`] for too many members
+    /// or invitations, [`ServiceError::InvitationLimit`].
+    pub async fn invite(
+        &self,
+        current: &CurrentSession,
+        (email, role): (&str, Role),
+        once: Option<IdempotencyKey>,
+    ) -> ServiceResult<()> {
+        self.begin_member_change(current)?;
+        let email = normalize_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
+        let once = IdempotentRequest::new(once, &|(): &()| Vec::new());
+        self.send_invitation(current, (&email, role), &once).await
+    }
+
+    /// Sends an open invitation again, with a new link; the old one ends.
+    ///
+    /// # Errors
+    /// As [`Self::invite`], and [`ServiceError::NotFound`] for an invitation that the account does not have.
+    pub async fn resend_invitation(&self, current: &CurrentSession, id: &str) -> ServiceResult<()> {
+        let account = self.begin_member_change(current)?;
+        let link = self.invitation_named(account, id).await?;
+        let LinkKind::Invitation { email, role, .. } = link.kind else { return Err(ServiceError::NotFound) };
+        self.send_invitation(current, (&email, role), &IdempotentRequest::new(None, &|(): &()| Vec::new())).await
+    }
+
+    /// Revokes an open invitation.
+    ///
+    /// # Errors
+    /// [`ServiceError::RoleForbids`], [`ServiceError::NotFound`] for an invitation that the account does not have.
+    pub async fn revoke_invitation(&self, caller: &Caller, id: &str) -> ServiceResult<()> {
+        caller.require(Permission::ManageAccount)?;
+        let account = caller.account;
+        let link = self.invitation_named(account, id).await?;
+        let mut batch = Batch::new();
+        batch.write(Op::DeleteOneTimeLink(link.id));
+        self.context.store().commit(batch).await?;
+        tracing::info!(%account, invitation = id, by = %caller.limit_id(), "an invitation was revoked");
+        Ok(())
+    }
+
+    async fn send_invitation(
+        &self,
+        current: &CurrentSession,
+        (email, role): (&str, Role),
+        once: &IdempotentRequest<'_, ()>,
+    ) -> ServiceResult<()> {
+        let account = current.session.account;
+        if self.context.replayed_answer(once)?.is_some() {
+            return Ok(());
+        }
+        if !self.sends_mail() {
+            let rule = "can't be invited: this installation sends no mail";
+            return Err(ValidationErrors::single("email", rule).into());
+        }
+        self.check_invitable(account, email).await?;
+        let admitted = self.invitation_limits.admit(account, email, self.context.now());
+        admitted.map_err(|exceeded| ServiceError::InvitationLimit { seconds: exceeded.seconds })?;
+        let token = &secret_text::random_token(rand::random());
+        let is_sent = self
+            .context
+            .commit_change(account.to_u128(), || async move {
+                // The second of two clicks waited for the first.
+                if self.context.replayed_answer(once)?.is_some() {
+                    return Ok((false, None));
+                }
+                self.check_invitable(account, email).await?;
+                let mut batch = Batch::new();
+                self.expect_owner(current, &mut batch)?;
+                self.end_links(LinkOwner::Account(account), |link| is_to(link, email), &mut batch).await?;
+                let kind = LinkKind::Invitation { account, email: email.to_owned(), role };
+                let expires_at = self.add_link(token, (kind, false), &mut batch).await?;
+                let stored = self.context.store().reader().account(account)?.ok_or(ServiceError::NotFound)?.value;
+                let base_url = self.context.base_url();
+                let url = format!("{base_url}/invite/{token}");
+                let people = (current.person.email.as_str(), stored.email.as_str());
+                let mail = DeliveryMessage::Mail(render::member_invitation(base_url, people, role, &url));
+                self.context.mail_visitor((None, EVENT), email, mail, expires_at, &mut batch);
+                self.context.store_answer(once, &(), &mut batch)?;
+                Ok((true, Some(batch)))
+            })
+            .await?;
+        if is_sent {
+            self.context.deliveries_due.notify_one();
+            tracing::info!(%account, by = %current.person.id, role = role.name(), "an invitation was sent");
+        }
+        Ok(())
+    }
+
+    /// Checks that an address may be invited. It says nothing about persons who are no members.
+    async fn check_invitable(&self, account: AccountId, email: &str) -> ServiceResult<()> {
+        let members = self.context.store().read(move |store| store.members_of(account)).await?;
+        let person = self.context.store().reader().person_by_email(email)?;
+        if person.is_some_and(|person| members.iter().any(|it| it.value.person == person.value.id)) {
+            return Err(ValidationErrors::single("email", "is already a member").into());
+        }
+        if members.len() >= MAX_MEMBERS {
+            return Err(PlanLimitError::MembersFull.into());
+        }
+        let open = self.open_invitations(account).await?;
+        if open.iter().filter(|link| !is_to(link, email)).count() >= MAX_OPEN_INVITATIONS {
+            return Err(PlanLimitError::InvitationsFull.into());
+        }
+        Ok(())
+    }
+
+    async fn open_invitations(&self, account: AccountId) -> ServiceResult<Vec<OneTimeLink>> {
+        let now = self.context.now();
+        let links = self.links_of(LinkOwner::Account(account)).await?.into_iter();
+        Ok(links.filter(|link| matches!(link.kind, LinkKind::Invitation { .. }) && link.is_valid(now)).collect())
+    }
+
+    async fn invitation_named(&self, account: AccountId, id: &str) -> ServiceResult<OneTimeLink> {
+        let mut open = self.open_invitations(account).await?.into_iter();
+        open.find(|link| link.id.short() == id).ok_or(ServiceError::NotFound)
+    }
+}
+
+/// Returns true for an invitation to that address.
+pub(super) fn is_to(link: &OneTimeLink, invited: &str) -> bool {
+    matches!(&link.kind, LinkKind::Invitation { email, .. } if email == invited)
+}
+
+fn invitation_of(link: &OneTimeLink) -> Option<MemberInvitation> {
+    let LinkKind::Invitation { email, role, .. } = &link.kind else { return None };
+    let (expires_at, sent_at) = (link.expires_at, link.expires_at - link.kind.life());
+    Some(MemberInvitation { id: link.id.short(), email: email.clone(), role: *role, sent_at, expires_at })
+}

@@ -1,0 +1,98 @@
+//! A new password by a mailed link, for a person who forgot theirs.
+//!
+//! The link is bound to no browser: people open mail on their phone. It signs nobody in, so a second factor stays one.
+
+use parallax_core::delivery::DeliveryMessage;
+use parallax_core::id::PersonId;
+use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
+use parallax_core::page::access::normalize_email;
+use parallax_core::person::{Person, check_password};
+use parallax_core::validation::ValidationErrors;
+use parallax_notify::render;
+use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
+
+use super::PeopleService;
+use crate::page_access::password;
+use crate::{ServiceError, ServiceResult, secret_text};
+
+/// Event name of deliveries with such a link.
+const EVENT: &str = "person.password-reset";
+
+impl PeopleService {
+    /// Mails a link for a new password if a person has the address. The answer and the work are the same whether anyone
+    /// has it or not. Links for sign-in count for the same limit.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read or written.
+    pub async fn request_password_reset(&self, email: &str) -> ServiceResult<()> {
+        let email = normalize_email(email).unwrap_or_default();
+        let person = self.context.store().reader().person_by_email(&email)?.map(|person| person.value);
+        let person = person.filter(|person| self.admit_link(&person.email));
+        let (token, mut batch) = (secret_text::random_token(rand::random()), Batch::new());
+        // The same work without a person, so that timing reveals nothing.
+        batch.write(Op::DeleteExpiredResponses(self.context.now()));
+        if let Some(person) = person {
+            let kind = LinkKind::PasswordReset { person: person.id };
+            let expires_at = self.add_link(&token, (kind, false), &mut batch).await?;
+            let url = format!("{}/reset/{token}", self.context.base_url());
+            let mail = DeliveryMessage::Mail(render::password_reset(self.context.base_url(), &url));
+            self.context.mail_visitor((None, EVENT), &person.email, mail, expires_at, &mut batch);
+        }
+        self.context.store().commit(batch).await?;
+        self.context.deliveries_due.notify_one();
+        Ok(())
+    }
+
+    /// Returns the email address whose password a link replaces; none for an invalid link.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub fn password_reset_email(&self, token: &str) -> ServiceResult<Option<String>> {
+        let Some((_, person)) = self.reset_link(token)? else { return Ok(None) };
+        Ok(self.context.store().reader().person(person)?.map(|person| person.value.email))
+    }
+
+    /// Uses a link: the person gets that password. All their sessions and pending links end.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a password
+    /// that breaks a rule, [`ServiceError::Busy`].
+    pub async fn reset_password(&self, token: &str, new_password: &str) -> ServiceResult<()> {
+        let (_, id) = self.reset_link(token)?.ok_or(ServiceError::NotFound)?;
+        check_password(new_password).map_err(|rule| ValidationErrors::single("password", rule))?;
+        let hash = &password::hash(new_password).await?;
+        let (email, ended) = self
+            .context
+            .commit_change(id.to_u128(), || async move {
+                let (link, _) = self.reset_link(token)?.ok_or(ServiceError::NotFound)?;
+                let VersionedValue { revision, value: person } = self.person(id)?;
+                let mut batch = Batch::new();
+                batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
+                batch.expect(Expect::Person(id, Presence::At(revision)));
+                self.end_links(LinkOwner::Person(id), |_| true, &mut batch).await?;
+                let sessions = self.context.store().read(move |store| store.login_sessions_of(id)).await?;
+                let ended: Vec<_> = sessions.iter().map(|session| session.value.id).collect();
+                for session in &ended {
+                    batch.write(Op::DeleteLoginSession(*session));
+                }
+                let email = person.email.clone();
+                batch.write(Person { password_hash: Some(hash.clone()), ..person });
+                Ok(((email, ended), Some(batch)))
+            })
+            .await?;
+        ended.iter().for_each(|session| self.uses.remove(session));
+        // The failures were about the password that is gone.
+        self.forget_failures(&email);
+        tracing::info!(person = %id, "a password was replaced by a mailed link");
+        Ok(())
+    }
+
+    #[allow(clippy::type_complexity, reason = "a link with its person")]
+    fn reset_link(&self, token: &str) -> ServiceResult<Option<(VersionedValue<OneTimeLink>, PersonId)>> {
+        let link = self.valid_link(token)?;
+        Ok(link.and_then(|link| match link.value.kind {
+            LinkKind::PasswordReset { person } => Some((link, person)),
+            _ => None,
+        }))
+    }
+}
