@@ -70,6 +70,7 @@ const SCRIPTS: [(&str, &[&str]); 5] = [
             "parts.js",
             "dashboard/screen.js",
             "dashboard/list.js",
+            "dashboard/form_test.js",
             "dashboard/live.js",
             "dashboard/palette.js",
             "dashboard/keys.js",

@@ -27,18 +27,7 @@ async fn a_visitor_in_chromium_finds_the_page_whole() {
     let demo = CoordinatorProcess::up(&["--demo"]).await;
     let key = demo.ready.api_key.clone().expect("the first start makes a key");
     let id = demo.ready.page_id.clone().expect("the first start makes a page");
-    let client = demo.api().with_key(Some(&key));
-    eventually_every(Duration::from_secs(2), "up, slow, down, and down from Asia alone", STATES, async || {
-        let monitors = client.monitors(&id).await;
-        let shows =
-            |status: &str, from: Value| monitors.iter().any(|it| it["status"] == status && it["downFrom"] == from);
-        let all = shows("up", Value::Null)
-            && shows("slow", Value::Null)
-            && shows("down", Value::Null)
-            && shows("down", json!(["asia"]));
-        all.then_some(())
-    })
-    .await;
+    shows_every_state(&demo, &key, &id).await;
     let told = json!({
         "page": demo.ready.page_url.clone().expect("the page has an address"),
         "api": format!("{}/api/v1", demo.ready.base_url),
@@ -99,8 +88,24 @@ async fn a_developer_in_chromium_reads_the_reference() {
     visit(&tools, "page/reference.mjs", &told).await;
 }
 
+/// Waits until the demo's page shows every state.
+pub(crate) async fn shows_every_state(demo: &CoordinatorProcess, key: &str, page: &str) {
+    let client = demo.api().with_key(Some(key));
+    eventually_every(Duration::from_secs(2), "up, slow, down, and down from Asia alone", STATES, async || {
+        let monitors = client.monitors(page).await;
+        let shows =
+            |status: &str, from: Value| monitors.iter().any(|it| it["status"] == status && it["downFrom"] == from);
+        let all = shows("up", Value::Null)
+            && shows("slow", Value::Null)
+            && shows("down", Value::Null)
+            && shows("down", json!(["asia"]));
+        all.then_some(())
+    })
+    .await;
+}
+
 /// Waits for midnight if a visit would cross it: many assertions depend on the current day.
-async fn within_one_day() {
+pub(crate) async fn within_one_day() {
     let is_long = async || {
         let left = DAY - wall_clock().as_millis().rem_euclid(DAY);
         (left > LEFT).then_some(())
@@ -109,7 +114,7 @@ async fn within_one_day() {
 }
 
 /// Returns the external programs with Chromium; if one is missing, skips the test with the reason.
-fn tools(test: &str) -> Option<ExternalTools> {
+pub(crate) fn tools(test: &str) -> Option<ExternalTools> {
     let tools = ExternalTools::find(test)?;
     if !Path::new("/usr/bin/chromium").is_file() {
         skip_test(test, "no Chromium", "apt-get install chromium");
@@ -125,7 +130,7 @@ pub(crate) fn screenshot_folder() -> PathBuf {
 }
 
 /// Runs a visitor script to its end.
-async fn visit(tools: &ExternalTools, script: &str, told: &Value) {
+pub(crate) async fn visit(tools: &ExternalTools, script: &str, told: &Value) {
     let mut command = tools.script(script);
     command.arg(told.to_string());
     let folder = tempfile::TempDir::new().expect("temporary folder");

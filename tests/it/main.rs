@@ -26,6 +26,7 @@ mod cloned_identity;
 mod command_lines;
 mod command_output;
 mod crash_durability;
+mod dashboard;
 mod debug_monitor;
 mod deliveries;
 mod delivery_kill_points;

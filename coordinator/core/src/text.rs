@@ -9,7 +9,7 @@ mod url;
 
 pub use email::parse_email;
 pub use host::{ascii_host, display_domain, display_host, dns_record_name, domain, host};
-pub use invisible::alters_layout;
+pub use invisible::{alters_layout, with_visible_controls};
 pub use plain_name::is_plain_name;
 pub use url::{MAX_URL, WebUrl, parse_web_url};
 

@@ -8,7 +8,7 @@ use parallax_core::event::ProbeReason;
 use parallax_core::id::MonitorId;
 use parallax_core::member::AgentRecord;
 use parallax_core::observation as core_observation;
-use parallax_core::text::ascii_host;
+use parallax_core::text::{ascii_host, with_visible_controls};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
@@ -319,16 +319,17 @@ fn address_class(class: wire::AddressClass) -> &'static str {
     }
 }
 
-/// Returns the agent's description of the fault. It depends on the check type.
+/// Returns the agent's description of the fault. It depends on the check type, and may quote a vendor or a registry.
 fn own_fault_text(fault: &wire::WireOwnFault, kind: CheckKind) -> String {
-    match kind {
+    let text = match kind {
         CheckKind::Http => fault.describe(wire_check::WireCheckKind::Http),
         CheckKind::Certificate => fault.describe(wire_check::WireCheckKind::Certificate),
         CheckKind::Domain => fault.describe(wire_check::WireCheckKind::Domain),
         CheckKind::Tcp | CheckKind::Dns | CheckKind::Ping | CheckKind::Heartbeat | CheckKind::Component => {
             fault.to_string()
         }
-    }
+    };
+    with_visible_controls(&text)
 }
 
 fn own_fault(fault: &wire::WireOwnFault, kind: CheckKind) -> core_observation::InconclusiveReason {

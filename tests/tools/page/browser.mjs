@@ -11,8 +11,8 @@ import { join } from "node:path";
 export const told = JSON.parse(process.argv[2]);
 const require = createRequire(join(told.modules, "x.js"));
 const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+export const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+export const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 mkdirSync(told.shots, { recursive: true });
 
 export const holds = (what, it, found = "") => {
@@ -34,8 +34,8 @@ export const api = async (method, path, body) => {
   return answer.status === 204 ? null : answer.json();
 };
 
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
-const faults = [];
+export const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+export const faults = [];
 // Pending fetch requests of each page.
 const asked = new WeakMap();
 // Opens a page as one visitor, at a site (by default the status page). Requests to other origins, console errors and

@@ -5,6 +5,7 @@ use std::fmt;
 use super::{Locale, fill};
 use crate::observation::{CheckPhase, Failure};
 use crate::page::branding::Language;
+use crate::text::with_visible_controls;
 
 /// Renders the English text.
 impl fmt::Display for Failure {
@@ -14,8 +15,8 @@ impl fmt::Display for Failure {
 }
 
 impl Locale {
-    /// Describes the reason of a failed check. Messages of others (a vendor, a server, TLS) are passed on
-    /// unchanged.
+    /// Describes the reason of a failed check. Messages of others (a vendor, a server, TLS) are passed on,
+    /// with control characters and changes of direction made visible.
     pub fn failure_text(&self, failure: &Failure) -> String {
         let pattern = match failure {
             Failure::Timeout(CheckPhase::Dns) => self.timeout_dns,
@@ -44,9 +45,9 @@ impl Locale {
             Failure::UnexpectedStatus(status) => {
                 return fill(self.unexpected_status, &[&status.to_string()]);
             }
-            Failure::TlsFailed(detail) => return fill(self.tls_failed, &[detail]),
+            Failure::TlsFailed(detail) => return fill(self.tls_failed, &[&with_visible_controls(detail)]),
             Failure::BodyTooLarge(mebibytes) => return fill(self.body_too_large, &[&mebibytes.to_string()]),
-            Failure::NotHttp(detail) => return fill(self.not_http, &[detail]),
+            Failure::NotHttp(detail) => return fill(self.not_http, &[&with_visible_controls(detail)]),
             Failure::CertificateExpiring(days) => {
                 return self.plural(*days, self.certificate_expires_one, self.certificate_expires);
             }
@@ -54,7 +55,7 @@ impl Locale {
                 return self.plural(*days, self.domain_expires_one, self.domain_expires);
             }
             Failure::JobFailed(Some(code)) => return fill(self.job_failed_code, &[&code.to_string()]),
-            Failure::VendorOutage(text) | Failure::Other(text) => return text.clone(),
+            Failure::VendorOutage(text) | Failure::Other(text) => return with_visible_controls(text),
         };
         pattern.to_owned()
     }

@@ -30,6 +30,11 @@ pub fn alters_layout(sign: char) -> bool {
     sign.is_control() || ends_line(sign) || changes_direction(sign)
 }
 
+/// Shows characters that alter the layout as replacement characters, for text from outside.
+pub fn with_visible_controls(text: &str) -> String {
+    text.chars().map(|sign| if alters_layout(sign) { char::REPLACEMENT_CHARACTER } else { sign }).collect()
+}
+
 /// Returns true for characters that are trimmed: white space, and invisible characters that editors and web
 /// pages add to copied text. Joiners are kept: emoji and several scripts need them.
 pub(super) fn is_trimmed(sign: char) -> bool {

@@ -58,6 +58,17 @@ fn invisible_names_and_direction_overrides_are_rejected() {
 }
 
 #[test]
+fn a_text_from_outside_shows_what_would_alter_its_layout() {
+    for (text, shown) in [
+        ("Partial outage: \u{645}\u{6cc}\u{200c}\u{62e} \u{2764}\u{fe0f}", None),
+        ("a\u{202e}b\u{2066}c", Some("a\u{fffd}b\u{fffd}c")),
+        ("a\u{1b}[31m\nb\u{0}", Some("a\u{fffd}[31m\u{fffd}b\u{fffd}")),
+    ] {
+        assert_eq!(with_visible_controls(text), shown.unwrap_or(text), "{text:?}");
+    }
+}
+
+#[test]
 fn whole_numbers_are_bounded() {
     for (value, fits) in [(0, false), (1, true), (9999, true), (10_000, false), (i64::MIN, false)] {
         assert_eq!(integer::<u32>(value, 1..=9999).is_ok(), fits, "{value}");

@@ -61,6 +61,11 @@ impl World {
 
     /// Accepts every delivery, as a working receiver would.
     pub fn receive(&self) {
+        self.receive_with("taken");
+    }
+
+    /// Accepts every delivery with that answer.
+    pub fn receive_with(&self, response: &'static str) {
         let service = self.service.clone();
         tokio::spawn(async move {
             let outgoing = service.deliveries_due();
@@ -74,7 +79,7 @@ impl World {
                         duration_ms: 3,
                         status: Some(204),
                         error: None,
-                        response: "taken".to_owned(),
+                        response: response.to_owned(),
                     };
                     delivery.record_attempt(attempt, AttemptOutcome::Accepted, now, 0.0);
                     let mut batch = Batch::new();

@@ -58,6 +58,8 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> Handl
 /// `POST /app/pages/{page}/subscribers`: asks a mailbox.
 async fn add(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let page_screen = PageScreen::read(&context, &call)?;
+    // Before the form is judged.
+    call.caller.caller.require(Permission::Edit)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
     match save(&context, caller, &page_screen, &submitted).await? {

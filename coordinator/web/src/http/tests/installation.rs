@@ -14,7 +14,7 @@ use parallax_service::test_world::START;
 use super::signed_in_browser::location;
 use super::{SignedInBrowser, TestClient};
 
-fn agent(no: u128, name: &str, region: Region, network: &str) -> MeshAgent {
+pub(super) fn agent(no: u128, name: &str, region: Region, network: &str) -> MeshAgent {
     MeshAgent {
         id: AgentId::from_u128(no),
         name: name.to_owned(),
@@ -74,7 +74,7 @@ fn agent_path(no: u128) -> String {
 }
 
 /// An owner who operates the installation, too.
-async fn operator(client: &TestClient) -> SignedInBrowser {
+pub(super) async fn operator(client: &TestClient) -> SignedInBrowser {
     let session = client.world.signed_in(Role::Owner).await;
     let people = &client.world.service.people;
     let members = people.members(client.world.owner.id).await.unwrap();

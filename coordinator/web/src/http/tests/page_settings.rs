@@ -138,6 +138,8 @@ async fn the_preview_shows_unsaved_settings_in_a_sandbox_and_saves_nothing() {
     let policy = shown.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("sandbox") && policy.contains("frame-ancestors 'self'") && !policy.contains("script-src"));
     assert!(shown.text.contains("&#60;i&#62;New") && shown.text.contains("data:text/css;base64,"), "{}", shown.text);
+    // A sandbox refuses both, and the browser's console would say so.
+    assert!(!shown.text.contains("<script") && !shown.text.contains("http-equiv"), "{}", shown.text);
     let page = shop(&client).await;
     assert_eq!((page.name.as_str(), page.branding.accent), ("Shop", None));
     let invalid = client.submit(&owner, &path, &[("name", "")]).await;

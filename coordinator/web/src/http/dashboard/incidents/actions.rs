@@ -30,6 +30,8 @@ const EXTENSION: i64 = 30;
 /// `POST /app/pages/{page}/incidents/start`: maintenance that begins now.
 pub(super) async fn start(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let page_screen = PageScreen::read(&context, &call)?;
+    // Before the form is judged: the service judges its incident only.
+    call.caller.caller.require(Permission::Edit)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let minutes = submitted.form.text("minutes").parse().ok().filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
     let rule = || ValidationErrors::single("minutes", format!("must be a whole number from 1 to {MAX_MINUTES}"));

@@ -8,6 +8,8 @@ mod new_page;
 mod preview;
 mod sections;
 
+use std::sync::Arc;
+
 use ::http::Method;
 use futures_util::FutureExt;
 use parallax_core::id::PageId;
@@ -46,7 +48,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
                 (POST, signed_in_route(|context, call| new_page::create(context, call).boxed())),
             ],
         ),
-        ("/app/pages/{page}/settings", vec![(GET, signed_in_route(|_, call| first(call).boxed()))]),
+        ("/app/pages/{page}/settings", vec![(GET, signed_in_route(|context, call| first(context, call).boxed()))]),
         (
             "/app/pages/{page}/settings/look",
             vec![
@@ -108,8 +110,9 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 }
 
 /// `GET /app/pages/{page}/settings`
-async fn first(call: RoutedRequest<SignedIn>) -> HandlerResult {
-    Ok(see_other(&format!("/app/pages/{}/settings/look", call.page_id()?)))
+async fn first(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let page = context.service.pages.get(&call.caller.caller, call.page_id()?)?;
+    Ok(see_other(&format!("/app/pages/{}/settings/look", page.id)))
 }
 
 /// Heading of a section.

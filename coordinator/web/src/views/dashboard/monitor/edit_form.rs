@@ -198,6 +198,18 @@ impl MonitorForm {
         !matches!(self.kind, CheckKind::Heartbeat)
     }
 
+    /// Fields of the target: once all are filled in, the script runs the test.
+    const fn test_fields(&self) -> &'static str {
+        match self.kind {
+            CheckKind::Http => "url",
+            CheckKind::Tcp | CheckKind::Certificate => "host port",
+            CheckKind::Dns => "host dnsType",
+            CheckKind::Ping | CheckKind::Domain => "host",
+            CheckKind::Component => "vendorUrl",
+            CheckKind::Heartbeat => "",
+        }
+    }
+
     fn regions_summary(&self) -> String {
         let pinned = Region::ALL.into_iter().find(|region| self.form.is_value("pinnedRegion", region.name()));
         let mut parts = vec![pinned.map_or_else(|| "every region".to_owned(), |it| format!("{} only", it.title()))];

@@ -54,6 +54,14 @@ pub(crate) struct MonitorHeading {
 }
 
 impl MonitorHeading {
+    /// Tabs that a person may open: the settings, which come last, are for those who may edit.
+    pub(crate) fn tabs_of(&self, may_edit: bool) -> &[(String, &'static str, bool)] {
+        match self.tabs.split_last() {
+            Some((_, others)) if !may_edit => others,
+            _ => &self.tabs,
+        }
+    }
+
     /// Builds the heading; `once` is the idempotency key of its forms.
     pub(crate) fn new(
         (monitor, view): (&Monitor, &MachineView),

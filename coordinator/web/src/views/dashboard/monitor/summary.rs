@@ -3,7 +3,7 @@
 use parallax_core::check::CheckKind;
 use parallax_core::deploy::Deploy;
 use parallax_core::event::RoundReport;
-use parallax_core::explanation::{Explanation, ExplanationKind, capitalized};
+use parallax_core::explanation::{Explanation, ExplanationKind, StepLink, capitalized};
 use parallax_core::observation::Reading;
 use parallax_core::outage::Outage;
 use parallax_core::page::Page;
@@ -180,11 +180,22 @@ pub(crate) const fn kind_class(kind: ExplanationKind) -> &'static str {
     }
 }
 
+/// Link to the incident of an outage, or to a new one.
+fn tell_visitors(explanation: &Explanation, page_path: &str) -> (String, &'static str) {
+    let incident = explanation.steps.iter().find_map(|step| match step.link {
+        Some(StepLink::Incident(id)) => Some(id),
+        _ => None,
+    });
+    incident.map_or_else(
+        || (format!("{page_path}/incidents/new"), "Report incident"),
+        |id| (format!("{page_path}/incidents/{id}"), "Post update"),
+    )
+}
+
 /// Headline of a state that needs one.
 pub(crate) fn headline(explanation: &Explanation, page_path: &str, may_edit: bool) -> Option<StateHeadline> {
     let kind = explanation.kind;
-    let actions =
-        if kind.is_outage() && may_edit { vec![(format!("{page_path}/incidents"), "Post update")] } else { Vec::new() };
+    let actions = if kind.is_outage() && may_edit { vec![tell_visitors(explanation, page_path)] } else { Vec::new() };
     kind.needs_headline().then(|| StateHeadline {
         class: kind_class(kind),
         title: explanation.title.clone(),

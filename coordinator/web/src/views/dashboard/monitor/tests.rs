@@ -132,7 +132,7 @@ fn buttons_are_drawn_for_those_who_may_press_them() {
         assert!(screen(Role::Editor).contains(words), "{words}");
     }
     let viewer = screen(Role::Viewer);
-    for words in ["Check now", "/delete\"", "/pause\"", "Post update", "<button class=\"btn main-act\""] {
+    for words in ["Check now", "/edit\"", "/delete\"", "/pause\"", "Post update", "<button class=\"btn main-act\""] {
         assert!(!viewer.contains(words), "{words}");
     }
 }

@@ -1,0 +1,41 @@
+// The dashboard of an account that has nothing yet: without a page, and with a page without monitors.
+// Arguments: dashboard.mjs with "setup", the link of a new account.
+
+import { done, holds, told } from "./browser.mjs";
+import { base, inspectAll, signIn, tab } from "./dashboard.mjs";
+
+await inspectAll(undefined, [["set-up", new URL(told.setup).pathname]]);
+const storageState = await signIn();
+const account = [
+  ["overview", "/app"],
+  ["search", "/app/search?q=a"],
+  ["page-new", "/app/pages/new"],
+  ["keys", "/app/account/keys"],
+  ["security", "/app/account/security"],
+];
+await inspectAll(storageState, account, "no-page-");
+
+const page = await tab({ storageState });
+await page.goto(`${base}/app/pages/new`);
+await page.fill("#name", "Northwind");
+await page.fill("#slug", "northwind");
+await page.click("button.main-act");
+await page.waitForURL(/\/app\/pages\/pg_\w+/);
+const home = new URL(page.url()).pathname.split("/").slice(0, 4).join("/");
+holds("the first page is made", /^\/app\/pages\/pg_/.test(home), home);
+const sections = ["look", "address", "access", "uptime", "language", "badges", "delete"];
+await inspectAll(storageState, [
+  ["overview", "/app"],
+  ["overview-page", home],
+  ["monitors", `${home}/monitors`],
+  ["monitor-new", `${home}/monitors/new`],
+  ["incidents", `${home}/incidents`],
+  ["incident-new", `${home}/incidents/new`],
+  ["maintenance", `${home}/incidents?kind=maintenance`],
+  ["maintenance-new", `${home}/incidents/new?kind=maintenance`],
+  ["alerts", `${home}/alerts`],
+  ["subscribers", `${home}/subscribers`],
+  ["deploys", `${home}/deploys`],
+  ...sections.map((section) => [`settings-${section}`, `${home}/settings/${section}`]),
+], "empty-");
+await done();
