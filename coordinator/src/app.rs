@@ -5,6 +5,7 @@ mod background_tasks;
 mod consumers;
 mod error;
 mod health_checks;
+mod installation;
 mod listeners;
 mod mail;
 mod mesh_administration;
@@ -31,6 +32,7 @@ use parallax_runtime::clock::Clock;
 use parallax_runtime::supervisor::Supervisor;
 use parallax_service::{ServiceParts, Services};
 use parallax_store::Store;
+use parallax_store::snapshots::SnapshotFolder;
 use parallax_web::http;
 use tokio::sync::watch;
 
@@ -180,6 +182,12 @@ async fn start_parts(
             clock: context.clock.clone(),
             certificate_life: context.config.mesh.certificate_life,
             port: pipeline.mesh.address().port(),
+            installation: installation::InstallationSources {
+                store: store.clone(),
+                snapshots: SnapshotFolder::of(&context.config.data.join(STORE)),
+                started: context.clock.now(),
+                authority_expiry: Box::new(pipeline.members.authority_expiry()),
+            },
         }),
         txt_lookup: settings::txt_resolver(&context.config)?,
         certificate_problems: bound.certificate_problems(),

@@ -56,6 +56,7 @@ const DASHBOARD: &[&str] = &[
     "dashboard/narrow_frame.css",
     "dashboard/narrow_lists.css",
     "dashboard/modes.css",
+    "dashboard/print.css",
 ];
 /// Scripts by the name under which they are served.
 const SCRIPTS: [(&str, &[&str]); 5] = [

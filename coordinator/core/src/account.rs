@@ -21,4 +21,7 @@ pub struct Account {
     /// Start of the present plan; none while the account is on its first. Older records end here.
     #[serde(deserialize_with = "compat::or_default")]
     pub plan_since: Option<Timestamp>,
+    /// True once an owner dismissed the list of what is next after the set-up.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub is_set_up_dismissed: bool,
 }

@@ -211,6 +211,7 @@ async fn store_with_a_monitor() -> Store {
             plan: Plan::Hobby,
             created_at: START,
             plan_since: None,
+            is_set_up_dismissed: false,
         })
         .write(Page { name: "Example".to_owned(), ..Page::blank(PAGE, account, "example".to_owned(), START) })
         .write(monitor())

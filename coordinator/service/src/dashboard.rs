@@ -4,6 +4,7 @@
 //! pages read them; none is read for the frame.
 
 mod activity;
+mod next_steps;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use parallax_core::time::{DAY, Timestamp};
 use parallax_store::StoreRead;
 
 pub use self::activity::{DeliveryCounts, RecentChange};
+pub use self::next_steps::SetUpStep;
 use crate::context::ServiceContext;
 use crate::monitors::MonitorWithState;
 use crate::monitors::history::HistoryService;

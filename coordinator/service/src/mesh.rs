@@ -115,6 +115,25 @@ impl fmt::Debug for IssuedInvitation {
     }
 }
 
+/// Figures of the installation; what isn't known is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InstallationFigures {
+    /// Version of the program.
+    pub version: Option<String>,
+    /// Time of the newest snapshot of the store, which was read back and verified.
+    pub snapshot_at: Option<Timestamp>,
+    /// Bytes of the store.
+    pub store_bytes: Option<u64>,
+    /// Bytes that are free on its disk, and those of the whole disk.
+    pub disk: Option<(u64, u64)>,
+    /// Rounds stored a minute, on average since the start.
+    pub rounds_per_minute: Option<u64>,
+    /// Average time of a commit, in microseconds.
+    pub commit_micros: Option<u64>,
+    /// End of the mesh's certificate authority.
+    pub authority_until: Option<Timestamp>,
+}
+
 /// The mesh's records.
 pub trait MeshAdministration: Send + Sync + fmt::Debug {
     /// Returns the present state.
@@ -135,6 +154,11 @@ pub trait MeshAdministration: Send + Sync + fmt::Debug {
 
     /// Removes a revoked agent from the list.
     fn remove(&self, id: AgentId) -> BoxFuture<'_, ServiceResult<()>>;
+
+    /// Returns figures of the installation.
+    fn installation(&self) -> BoxFuture<'_, InstallationFigures> {
+        std::future::ready(InstallationFigures::default()).boxed()
+    }
 }
 
 /// A service without a mesh: there are no agents, and nobody can be invited.
@@ -181,6 +205,15 @@ impl MeshService {
     pub async fn state(&self, current: &CurrentSession) -> ServiceResult<MeshState> {
         require_operator(current)?;
         self.mesh.state().await
+    }
+
+    /// Returns figures of the installation.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a person who is no operator.
+    pub async fn installation(&self, current: &CurrentSession) -> ServiceResult<InstallationFigures> {
+        require_operator(current)?;
+        Ok(self.mesh.installation().await)
     }
 
     /// Makes an invitation, whose token is returned only here. `base_host` is the host of the base URL.

@@ -15,6 +15,7 @@ mod page_deletion;
 mod page_events;
 mod page_limits;
 mod people;
+mod set_up;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

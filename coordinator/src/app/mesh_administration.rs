@@ -18,9 +18,13 @@ use parallax_engine::mesh_problems;
 use parallax_mesh::AgentView;
 use parallax_mesh::members::{INVITATION_LIFE, InviteRequest, MemberError, MemberStore};
 use parallax_runtime::clock::Clock;
-use parallax_service::mesh::{AgentInvite, IssuedInvitation, MeshAdministration, MeshAgent, MeshState, OpenInvitation};
+use parallax_service::mesh::{
+    AgentInvite, InstallationFigures, IssuedInvitation, MeshAdministration, MeshAgent, MeshState, OpenInvitation,
+};
 use parallax_service::{ServiceError, ServiceResult};
 use tokio::sync::watch;
+
+use super::installation::InstallationSources;
 
 /// The members' records, connected to the running mesh.
 pub(super) struct MemberAdministration {
@@ -35,6 +39,8 @@ pub(super) struct MemberAdministration {
     pub(super) certificate_life: i64,
     /// UDP port of the mesh.
     pub(super) port: u16,
+    /// Source of the installation's figures.
+    pub(super) installation: InstallationSources,
 }
 
 impl fmt::Debug for MemberAdministration {
@@ -61,6 +67,10 @@ impl MeshAdministration for MemberAdministration {
             })
         }
         .boxed()
+    }
+
+    fn installation(&self) -> BoxFuture<'_, InstallationFigures> {
+        async move { self.installation.figures(&self.counters, self.clock.now()).await }.boxed()
     }
 
     fn invite<'a>(

@@ -6,7 +6,7 @@ use parallax_core::key::{ApiKey, KeyAccess};
 use parallax_core::page::Page;
 use parallax_core::role::Role;
 use parallax_service::accounts::keys::NewKey;
-use parallax_service::people::NewPerson;
+use parallax_service::people::{NewPerson, PLACEHOLDER_PAGE};
 use parallax_service::secret_text::ApiKeyText;
 use parallax_service::{Caller, ServiceError, ServiceResult, Services};
 
@@ -79,7 +79,7 @@ impl FirstStart {
             None => service.accounts.create(OWNER, None).await?,
         };
         let (name, slug) = match kind {
-            UpMode::Single { .. } => ("My services", "main"),
+            UpMode::Single { .. } => PLACEHOLDER_PAGE,
             UpMode::Demo => ("Demo Shop", "demo"),
         };
         let pages = service.pages.list_of_account(account.id).await?;

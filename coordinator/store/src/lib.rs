@@ -157,6 +157,8 @@ pub struct StoreSize {
     pub oversized_pages: u64,
     /// Bytes available.
     pub free: u64,
+    /// Bytes of the whole disk.
+    pub capacity: u64,
 }
 
 /// Counts of a verified store.

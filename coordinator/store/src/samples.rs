@@ -105,6 +105,7 @@ pub fn account(n: u128) -> Account {
         plan: Plan::Pro,
         created_at: at(5),
         plan_since: None,
+        is_set_up_dismissed: false,
     }
 }
 

@@ -57,6 +57,7 @@ impl AccountService {
             plan: plan.unwrap_or(standard),
             created_at: now,
             plan_since: None,
+            is_set_up_dismissed: false,
         };
         let mut batch = Batch::new();
         batch.expect(Expect::Account(account.id, Presence::Absent)).write(account.clone());

@@ -6,6 +6,7 @@
 
 mod account_choice;
 mod browser;
+mod first_site;
 mod invitation_limits;
 mod invitations;
 mod joining;
@@ -30,6 +31,7 @@ use parallax_store::VersionedValue;
 
 pub use self::account_choice::AccountChoice;
 pub use self::browser::{BrowserInfo, SessionToken};
+pub use self::first_site::{FirstSite, PLACEHOLDER_PAGE};
 use self::invitation_limits::InvitationLimits;
 pub use self::invitation_limits::{INVITATIONS_PER_DAY, INVITATIONS_PER_MAILBOX};
 pub use self::invitations::MemberInvitation;

@@ -6,12 +6,13 @@ use parallax_core::id::{AccountId, PersonId};
 use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
 use parallax_core::page::access::normalize_email;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
-use parallax_core::plan::PlanLimitError;
+use parallax_core::plan::{Plan, PlanLimitError};
 use parallax_core::role::Role;
 use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
+use super::first_site::FirstSite;
 use super::members::MAX_NAME;
 use super::{BrowserInfo, NewSession, PeopleService};
 use crate::page_access::password;
@@ -21,7 +22,7 @@ use crate::{ServiceError, ServiceResult, secret_text};
 const PLACEHOLDER: &str = ".invalid";
 
 /// Fields that an account's new owner enters.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct SetUpDetails {
     /// Their email address; ignored if the account has one.
     pub email: String,
@@ -29,6 +30,8 @@ pub struct SetUpDetails {
     pub password: String,
     /// Their name; may be empty.
     pub name: String,
+    /// First site to monitor; ignored unless the account [asks for it](SetUpAccount::asks_for_site).
+    pub site: FirstSite,
 }
 
 impl std::fmt::Debug for SetUpDetails {
@@ -42,6 +45,8 @@ impl std::fmt::Debug for SetUpDetails {
 pub struct SetUpAccount {
     /// Its email address; none if its owner chooses one.
     pub email: Option<String>,
+    /// True if nobody uses it yet: the first monitor and its page are made with the owner.
+    pub asks_for_site: bool,
 }
 
 /// A set-up link with its parts.
@@ -72,15 +77,18 @@ impl PeopleService {
     /// [`ServiceError::Internal`] if the store can't be read.
     pub fn set_up_account(&self, token: &str) -> ServiceResult<Option<SetUpAccount>> {
         let Some(link) = self.set_up_link(token)? else { return Ok(None) };
-        let account = self.context.store().reader().account(link.account)?;
-        Ok(account.map(|account| SetUpAccount { email: known_email(&account.value) }))
+        let Some(account) = self.context.store().reader().account(link.account)? else { return Ok(None) };
+        let asks_for_site = self.first_page(link.account)?.is_some();
+        Ok(Some(SetUpAccount { email: known_email(&account.value), asks_for_site }))
     }
 
-    /// Uses a set-up link: the account gets an owner with that password, who is signed in.
+    /// Uses a set-up link: the account gets an owner with that password, who is signed in. An account that nobody uses
+    /// yet gets its first page and monitor, too. All of it is one batch: a refusal leaves nothing behind, and the link
+    /// still works.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a field that
-    /// breaks a rule or a taken email address, [`ServiceError::PlanLimit`] if the account is full,
+    /// breaks a rule, a taken email address or a taken slug, [`ServiceError::PlanLimit`] if the account is full,
     /// [`ServiceError::Busy`].
     pub async fn set_up(
         &self,
@@ -94,6 +102,7 @@ impl PeopleService {
         let email = faults.record("email", normalize_email(target.email.as_ref().unwrap_or(&details.email)));
         faults.record("password", check_password(&details.password));
         let name = faults.record("name", text::optional_line(&details.name, MAX_NAME)).flatten();
+        let site = &if target.asks_for_site { details.site.validate(&mut faults) } else { None };
         let Some(email) = email.filter(|_| faults.is_empty()) else { return Err(faults.into()) };
         let hash = password::hash(&details.password).await?;
         let owner = &NewOwner { email, name, hash };
@@ -102,12 +111,16 @@ impl PeopleService {
         self.context
             .commit_change(account.to_u128(), || async move {
                 let SetUpLink { link, is_operator, .. } = self.set_up_link(token)?.ok_or(ServiceError::NotFound)?;
+                let place = self.first_page(account)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
                 // The account's other set-up links end with this one: each would make its bearer the owner.
                 let is_set_up = |link: &OneTimeLink| matches!(link.kind, LinkKind::SetUp { .. });
                 self.end_links(LinkOwner::Account(account), is_set_up, &mut batch).await?;
-                self.give_email(account, &owner.email, &mut batch).await?;
+                let plan = self.give_email(account, &owner.email, &mut batch).await?;
+                if let (Some(site), Some(place)) = (site, place) {
+                    self.add_first_site((account, plan, &owner.email), site, place, &mut batch)?;
+                }
                 let person = self.make_owner(account, owner, is_operator, &mut batch).await?;
                 let session = self.add_session((account, person), false, browser, &mut batch).await?;
                 Ok((session, Some(batch)))
@@ -115,13 +128,14 @@ impl PeopleService {
             .await
     }
 
-    /// Gives an account without an email address the one of its new owner, and its alerts, too.
-    async fn give_email(&self, id: AccountId, email: &str, batch: &mut Batch) -> ServiceResult<()> {
+    /// Gives an account without an email address the one of its new owner, and its alerts, too. Returns its plan.
+    async fn give_email(&self, id: AccountId, email: &str, batch: &mut Batch) -> ServiceResult<Plan> {
         let reader = self.context.store().reader();
         let VersionedValue { revision, value: account } = reader.account(id)?.ok_or(ServiceError::NotFound)?;
         batch.expect(Expect::Account(id, Presence::At(revision)));
+        let plan = account.plan;
         if known_email(&account).is_some() {
-            return Ok(());
+            return Ok(plan);
         }
         let accounts = self.context.store().read(|store| store.accounts()).await?;
         let is_taken = accounts.iter().any(|other| other.value.email.eq_ignore_ascii_case(email));
@@ -140,7 +154,7 @@ impl PeopleService {
             }
         }
         batch.write(Account { email: email.to_owned(), ..account });
-        Ok(())
+        Ok(plan)
     }
 
     /// Makes an owner of the account in a batch: a new person, or one whose sessions and links end.

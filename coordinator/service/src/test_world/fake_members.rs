@@ -10,16 +10,20 @@ use parallax_core::validation::ValidationErrors;
 use parallax_core::vantage::Region;
 
 use super::START;
-use crate::mesh::{AgentInvite, IssuedInvitation, MeshAdministration, MeshState, OpenInvitation};
+use crate::mesh::{AgentInvite, InstallationFigures, IssuedInvitation, MeshAdministration, MeshState, OpenInvitation};
 use crate::{ServiceError, ServiceResult};
 
 /// Agents and invitations, kept in memory.
 #[derive(Debug, Clone, Default)]
-pub struct FakeMembers(Arc<Mutex<MeshState>>);
+pub struct FakeMembers(Arc<Mutex<MeshState>>, Arc<Mutex<InstallationFigures>>);
 
 impl FakeMembers {
     pub fn set(&self, state: MeshState) {
         *self.0.lock().unwrap() = state;
+    }
+
+    pub fn set_installation(&self, figures: InstallationFigures) {
+        *self.1.lock().unwrap() = figures;
     }
 
     fn change(&self, act: impl FnOnce(&mut MeshState) -> bool) -> BoxFuture<'_, ServiceResult<()>> {
@@ -31,6 +35,10 @@ impl FakeMembers {
 impl MeshAdministration for FakeMembers {
     fn state(&self) -> BoxFuture<'_, ServiceResult<MeshState>> {
         std::future::ready(Ok(self.0.lock().unwrap().clone())).boxed()
+    }
+
+    fn installation(&self) -> BoxFuture<'_, InstallationFigures> {
+        std::future::ready(self.1.lock().unwrap().clone()).boxed()
     }
 
     fn invite<'a>(

@@ -150,7 +150,7 @@ async fn a_set_up_and_a_new_password_end_all_pending_links() {
         let link = people.create_set_up_link(world.owner.id, false).await.unwrap();
         link.split_once("/setup/").unwrap().1.to_owned()
     };
-    let details = SetUpDetails { email: String::new(), password: PASSWORD.to_owned(), name: String::new() };
+    let details = SetUpDetails { password: PASSWORD.to_owned(), ..SetUpDetails::default() };
     let (printed, used) = (set_up_link().await, set_up_link().await);
     let session = people.set_up(&used, &details, &BrowserInfo::default()).await.unwrap();
     assert!(!session.session.is_kept, "nobody asked for it");

@@ -196,8 +196,14 @@ impl DiskSpace {
 
 /// Returns the bytes available to the store.
 pub(super) fn free_bytes(folder: &Path) -> Result<u64> {
+    disk_bytes(folder).map(|(free, _)| free)
+}
+
+/// Returns the bytes available to the store, and those of the whole disk.
+pub(super) fn disk_bytes(folder: &Path) -> Result<(u64, u64)> {
     let stat = rustix::fs::statvfs(folder).map_err(|error| io_error(error.into()))?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    Ok((bytes(stat.f_bavail), bytes(stat.f_blocks)))
 }
 
 /// Writes zeros: a sparse file would take no space.

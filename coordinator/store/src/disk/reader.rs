@@ -377,6 +377,7 @@ impl StoreRead for DiskReader {
 
     fn size(&self) -> Result<StoreSize> {
         let bytes = self.0.db.size_on_disk().map_err(engine_error)?;
-        Ok(StoreSize { bytes, oversized_pages: self.0.blobs()?, free: files::free_bytes(&self.0.folder)? })
+        let (free, capacity) = files::disk_bytes(&self.0.folder)?;
+        Ok(StoreSize { bytes, oversized_pages: self.0.blobs()?, free, capacity })
     }
 }

@@ -21,6 +21,7 @@ mod members;
 mod mesh;
 mod monitor_list;
 mod monitors;
+mod next_steps;
 mod overview;
 mod page_screen;
 mod password_reset;

@@ -18,6 +18,7 @@ use parallax_service::monitors::MonitorWithState;
 use parallax_service::public_pages::overview::PageOverview;
 
 use super::frame::{class_of, frame, without_scheme};
+use super::next_steps;
 use super::{SignedIn, screen};
 use crate::http::HttpContext;
 use crate::http::error::HandlerResult;
@@ -31,7 +32,8 @@ use crate::views::dashboard::{
 /// Routes of the overview.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     let show = || vec![(Method::GET, signed_in_route(|context, call| show(context, call).boxed()))];
-    vec![("/app", show()), ("/app/pages/{page}", show())]
+    let dismiss = vec![(Method::POST, signed_in_route(|context, call| next_steps::dismiss(context, call).boxed()))];
+    vec![("/app", show()), ("/app/pages/{page}", show()), ("/app/next-steps/dismiss", dismiss)]
 }
 
 /// `GET /app` and `GET /app/pages/{page}`
@@ -51,6 +53,7 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     if let Some(headline) = parts.headline.as_mut().filter(|headline| headline.class == "up") {
         headline.text = last_change(&changes, now);
     }
+    parts.next_steps = next_steps::rows(service.dashboard.next_steps(&caller.caller).await?, &frame);
     let usage = service.accounts.usage(&caller.caller).await?;
     let limit = usize::try_from(usage.limits.monitors(usage.plan)).unwrap_or(usize::MAX);
     parts.attention.extend(AttentionRow::of_limit(usage.plan.name(), usage.monitors, limit));
@@ -80,6 +83,7 @@ fn parts(context: &HttpContext, caller: &SignedIn, states: &[PageState]) -> Over
         maintenance: next_maintenance(states, now),
         pages: states.iter().map(|state| page_row(state, now)).collect(),
         changes: Vec::new(),
+        next_steps: Vec::new(),
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use ::http::{Method, StatusCode};
 use futures_util::FutureExt;
 use parallax_service::ServiceError;
-use parallax_service::people::{SetUpAccount, SetUpDetails};
+use parallax_service::people::{FirstSite, SetUpAccount, SetUpDetails};
 
 use super::forms::FormRefusal;
+use super::frame::without_scheme;
 use super::session_cookie::{browser_info, with_session};
 use super::signed_in::check_origin;
 use super::{ROOT, as_page, screen, see_other};
@@ -17,7 +18,7 @@ use crate::http::public::{FormFields, is_https};
 use crate::http::response::HttpResponse;
 use crate::http::route::{HttpRoute, public_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::{MessagePage, SetUpForm};
+use crate::views::dashboard::{FirstSiteFields, MessagePage, SetUpForm, Toast};
 
 /// Routes of the set-up.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -46,28 +47,54 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
     let token = call.path_param("token")?;
     let Some(account) = context.service.people.set_up_account(token)? else { return Ok(invalid_link()) };
     let field = |name: &str| fields.raw(name).to_owned();
-    let details = SetUpDetails { email: field("email"), password: field("password"), name: field("name") };
+    let site = FirstSite { url: field("url"), page_name: field("pageName"), slug: field("slug") };
+    let details = SetUpDetails { email: field("email"), password: field("password"), name: field("name"), site };
     match context.service.people.set_up(token, &details, &browser_info(&context, &call)).await {
-        Ok(new) => Ok(with_session(&context, see_other(ROOT), &new)),
-        Err(error @ ServiceError::Invalid(_)) => {
-            let refusal = FormRefusal::of(error)?;
-            let again = SetUpForm {
-                email: account.email.clone().unwrap_or(details.email),
-                email_fault: refusal.fault("email"),
-                name: details.name,
-                name_fault: refusal.fault("name"),
-                password_fault: refusal.fault("password"),
-                ..form(&context, token, account)
-            };
-            Ok(refusal.status.apply(screen(again.html())))
+        Ok(new) if account.asks_for_site => {
+            Ok(with_session(&context, see_other(&Toast::address(ROOT, "set-up", 1)), &new))
         }
+        Ok(new) => Ok(with_session(&context, see_other(ROOT), &new)),
         // Used by someone else in the meantime.
         Err(ServiceError::NotFound) => Ok(invalid_link()),
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            let refusal = FormRefusal::of(error)?;
+            Ok(refusal.status.clone().apply(screen(drawn_again(&context, token, account, details, &refusal).html())))
+        }
+    }
+}
+
+/// The form with what was typed and the reasons; a password is typed again.
+fn drawn_again(
+    context: &HttpContext,
+    token: &str,
+    account: SetUpAccount,
+    details: SetUpDetails,
+    refusal: &FormRefusal,
+) -> SetUpForm {
+    let form = form(context, token, account.clone());
+    let SetUpDetails { email, name, site, .. } = details;
+    SetUpForm {
+        email: account.email.unwrap_or(email),
+        email_fault: refusal.fault("email"),
+        name,
+        name_fault: refusal.fault("name"),
+        password_fault: refusal.fault("password"),
+        site: form.site.map(|it| FirstSiteFields {
+            url: site.url,
+            url_fault: refusal.fault("url"),
+            page_name: site.page_name,
+            page_name_fault: refusal.fault("pageName"),
+            slug: site.slug,
+            slug_fault: refusal.fault("slug"),
+            ..it
+        }),
+        problem: refusal.problem.clone().unwrap_or_default(),
+        ..form
     }
 }
 
 fn form(context: &HttpContext, token: &str, account: SetUpAccount) -> SetUpForm {
+    let page_base = || format!("{}/p/", without_scheme(context.service.base_url()));
     SetUpForm {
         token: token.to_owned(),
         has_email: account.email.is_some(),
@@ -76,6 +103,8 @@ fn form(context: &HttpContext, token: &str, account: SetUpAccount) -> SetUpForm 
         name: String::new(),
         name_fault: String::new(),
         password_fault: String::new(),
+        site: account.asks_for_site.then(|| FirstSiteFields { page_base: page_base(), ..FirstSiteFields::default() }),
+        problem: String::new(),
         is_plain_http: !is_https(context),
     }
 }

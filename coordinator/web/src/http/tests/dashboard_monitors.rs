@@ -28,12 +28,12 @@ impl TestClient {
     }
 
     /// Sets the state that the driver reports.
-    fn set_view(&self, id: &str, view: MachineView) {
+    pub(super) fn set_view(&self, id: &str, view: MachineView) {
         self.world.views.lock().unwrap().insert(id.parse::<MonitorId>().unwrap(), view);
     }
 }
 
-fn down_view() -> MachineView {
+pub(super) fn down_view() -> MachineView {
     let since = parallax_service::test_world::START;
     MachineView {
         status: MonitorStatus::Down,

@@ -8,7 +8,7 @@ use parallax_core::plan::Plan;
 use parallax_core::role::Role;
 use parallax_core::time::MINUTE;
 use parallax_core::vantage::Region;
-use parallax_service::mesh::{MeshAdministration, MeshAgent, MeshState};
+use parallax_service::mesh::{InstallationFigures, MeshAdministration, MeshAgent, MeshState};
 use parallax_service::test_world::START;
 
 use super::signed_in_browser::location;
@@ -263,5 +263,29 @@ async fn these_screens_do_not_exist_for_others() {
     ] {
         let fields = [("name", "fra1"), ("act", "revoke"), ("region", "africa"), ("network", "a"), ("plan", "pro")];
         assert_eq!(client.submit(&owner, &path, &fields).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_mesh_shows_the_figures_of_the_installation_that_are_known() {
+    let client = client().await;
+    let operator = operator(&client).await;
+    assert!(!client.open(&operator, "/app/mesh").await.text.contains("id=\"installation\""), "nothing is known");
+    client.world.members.set_installation(InstallationFigures {
+        version: Some("1.4.0".to_owned()),
+        disk: Some((1_000_000_000, 40_000_000_000)),
+        snapshot_at: Some(client.world.service.now() - 40 * MINUTE),
+        ..InstallationFigures::default()
+    });
+    let shown = client.open(&operator, "/app/mesh").await.text;
+    for words in ["40 min ago, read back and verified", "1.0 GB of 40.0 GB free (2 %)", "1.4.0"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    for unknown in ["Results a minute", "Certificate authority"] {
+        assert!(!shown.contains(unknown), "{unknown}: {shown}");
+    }
+    for role in [Role::Owner, Role::Editor, Role::Viewer] {
+        let browser = client.sign_in(role).await;
+        assert_eq!(client.open(&browser, "/app/mesh").await.status, 404, "{role:?}");
     }
 }

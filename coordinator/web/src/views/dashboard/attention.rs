@@ -9,6 +9,7 @@ use parallax_core::incident::Incident;
 use parallax_core::page::Page;
 use parallax_core::time::{DAY, Timestamp};
 
+use super::monitor::acknowledgement::AcknowledgementView;
 use super::state_label::{MonitorStatusInput, StateText, from};
 use super::words;
 use crate::views::format;
@@ -54,9 +55,16 @@ impl AttentionRow {
             let sentence = format!("Created {age} ago. The job has never requested its ping address.");
             return Some(row("heart", "No ping yet".to_owned(), sentence, (href.clone(), "Set up")));
         }
+        // Who works on it comes first: it decides whether the reader must act.
+        let with_owner = |reason: String| match AcknowledgementView::sentence(monitor, view, now) {
+            Some(owner) => format!("{owner} {reason}"),
+            None => reason,
+        };
         match condition {
-            Condition::Down if is_heartbeat => Some(row("heart", state.sentence(), heartbeat_reason(input), see_why)),
-            Condition::Down => Some(row("down", state.sentence(), reason(input), see_why)),
+            Condition::Down if is_heartbeat => {
+                Some(row("heart", state.sentence(), with_owner(heartbeat_reason(input)), see_why))
+            }
+            Condition::Down => Some(row("down", state.sentence(), with_owner(reason(input)), see_why)),
             Condition::Slow => Some(row("slow", state.sentence(), reason(input), see_why)),
             Condition::Unconfirmed if view.unconfirmed_from.is_empty() => {
                 let sentence = "Networks contradict each other. Counted as passed, nothing was sent.".to_owned();

@@ -93,7 +93,8 @@ pub(crate) fn certificate_text(until: Option<Timestamp>, now: Timestamp) -> (&'s
     (class, if left <= 0 { "ended".to_owned() } else { words::duration(left) })
 }
 
-fn grouped(number: u64) -> String {
+/// Formats a number with separators of thousands.
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -191,6 +192,8 @@ pub(crate) struct MeshScreen {
     pub revoked: Vec<AgentRow>,
     /// Open invitations.
     pub invitations: Vec<InvitationLine>,
+    /// Figures of the installation: label, CSS class or nothing, text.
+    pub installation: Vec<(&'static str, &'static str, String)>,
     /// Key of a form's repetition.
     pub once: String,
 }

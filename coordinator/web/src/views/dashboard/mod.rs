@@ -41,11 +41,13 @@ pub(crate) use self::bulk::BulkScreen;
 pub(crate) use self::frame::{Frame, PageEntry, Section, SignedInPerson};
 pub(crate) use self::monitor_list::{ListFilter, MonitorListScreen, RowInput};
 pub(crate) use self::overview::{
-    AlertFigures, ChangeRow, HeadlineText, MeshText, NextMaintenance, OverviewParts, OverviewScreen, PageRow, Tile,
+    AlertFigures, ChangeRow, HeadlineText, MeshText, NextMaintenance, NextStepRow, OverviewParts, OverviewScreen,
+    PageRow, Tile,
 };
 pub(crate) use self::search::{SearchHit, SearchScreen};
 pub(crate) use self::signed_out::{
-    ConfirmForm, JoinForm, JoinProof, LinkButton, MessagePage, ResetForm, ResetRequestForm, SetUpForm, SignInForm,
+    ConfirmForm, FirstSiteFields, JoinForm, JoinProof, LinkButton, MessagePage, ResetForm, ResetRequestForm, SetUpForm,
+    SignInForm,
 };
 pub(crate) use self::state_label::{MonitorStatusInput, StateText};
 pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast};

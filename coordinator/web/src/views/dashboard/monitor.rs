@@ -1,5 +1,6 @@
 //! Screens of one monitor: summary with the explanation of its state, rounds, outages, alerts, forms.
 
+pub(crate) mod acknowledgement;
 pub(crate) mod alerts;
 pub(crate) mod confirm;
 pub(crate) mod edit_form;

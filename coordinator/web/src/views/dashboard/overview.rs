@@ -261,6 +261,28 @@ pub(crate) struct OverviewParts {
     pub pages: Vec<PageRow>,
     /// Recent changes, newest first.
     pub changes: Vec<ChangeRow>,
+    /// Steps after the set-up; none once they are done or dismissed.
+    pub next_steps: Vec<NextStepRow>,
+}
+
+impl OverviewParts {
+    /// Number of steps that are done.
+    fn steps_done(&self) -> usize {
+        self.next_steps.iter().filter(|step| step.is_done).count()
+    }
+}
+
+/// A step after the set-up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NextStepRow {
+    /// True if it is done.
+    pub is_done: bool,
+    /// Address of the screen on which it is done.
+    pub href: String,
+    /// The step.
+    pub title: &'static str,
+    /// One sentence.
+    pub sentence: &'static str,
 }
 
 /// The overview.

@@ -41,6 +41,10 @@ pub(crate) struct SetUpForm {
     pub name_fault: String,
     /// Fault of the password; empty if there is none.
     pub password_fault: String,
+    /// First site to monitor; none for an account that somebody uses already.
+    pub site: Option<FirstSiteFields>,
+    /// Reason that is not about a field; empty if there is none.
+    pub problem: String,
     /// True where nothing encrypts the connection.
     pub is_plain_http: bool,
 }
@@ -124,6 +128,43 @@ pub(crate) struct ResetForm {
     pub fault: String,
     /// True where nothing encrypts the connection.
     pub is_plain_http: bool,
+}
+
+impl SetUpForm {
+    /// True if the form was refused.
+    fn has_faults(&self) -> bool {
+        let site = self.site.as_ref();
+        let of_site = site.is_some_and(|it| [&it.url_fault, &it.page_name_fault, &it.slug_fault].iter().any(is_set));
+        of_site || [&self.email_fault, &self.name_fault, &self.password_fault, &self.problem].iter().any(is_set)
+    }
+
+    /// Hint of the password. A browser empties it when the form is drawn again.
+    fn password_hint(&self) -> &'static str {
+        if self.has_faults() { "At least 10 characters. Type it again." } else { "At least 10 characters." }
+    }
+}
+
+fn is_set(text: &&String) -> bool {
+    !text.is_empty()
+}
+
+/// Fields of the first site: what was entered, and the fault of each; empty if there is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct FirstSiteFields {
+    /// Address of the site.
+    pub url: String,
+    /// Fault of the address.
+    pub url_fault: String,
+    /// Name of the page.
+    pub page_name: String,
+    /// Fault of the name.
+    pub page_name_fault: String,
+    /// Slug of the page.
+    pub slug: String,
+    /// Fault of the slug.
+    pub slug_fault: String,
+    /// Address of the page before its slug.
+    pub page_base: String,
 }
 
 /// Button of a valid sign-in link.
@@ -224,6 +265,16 @@ mod tests {
             name: evil.clone(),
             name_fault: evil.clone(),
             password_fault: evil.clone(),
+            site: Some(FirstSiteFields {
+                url: evil.clone(),
+                url_fault: evil.clone(),
+                page_name: evil.clone(),
+                page_name_fault: evil.clone(),
+                slug: evil.clone(),
+                slug_fault: evil.clone(),
+                page_base: evil.clone(),
+            }),
+            problem: evil.clone(),
             is_plain_http: false,
         };
         let confirm = ConfirmForm {

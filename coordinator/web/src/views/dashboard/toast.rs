@@ -9,7 +9,7 @@ pub(crate) const TOAST_PARAM: &str = "done";
 pub(crate) const TOAST_COUNT_PARAM: &str = "count";
 
 /// Toasts: name, text for one thing, text for several, where `{}` is the number.
-const TOASTS: [(&str, &str, &str); 25] = [
+const TOASTS: &[(&str, &str, &str)] = &[
     ("saved", "Changes saved", "{} changes saved"),
     ("created", "Created", "{} created"),
     ("deleted", "Deleted", "{} deleted"),
@@ -34,6 +34,12 @@ const TOASTS: [(&str, &str, &str); 25] = [
     ("role-raised", "Role changed. They sign in again to use it.", "{} roles changed"),
     ("member-removed", "Member removed", "{} members removed"),
     ("plan-changed", "Plan changed", "{} plans changed"),
+    ("acknowledged", "You have it", "You have {} outages"),
+    ("acknowledged-before", "Someone else has it already", "Someone else has {} of them already"),
+    ("taken-back", "Taken back", "{} taken back"),
+    ("not-down", "The outage is over", "{} outages are over"),
+    ("set-up", "Set up. The first check runs now", "{} sites set up"),
+    ("steps-dismissed", "The list is gone for all owners", "{} lists are gone"),
     ("session-ended", "Session ended", "{} sessions ended"),
 ];
 

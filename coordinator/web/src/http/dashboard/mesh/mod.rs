@@ -1,6 +1,7 @@
 //! The mesh for operators: agents, invitations and problems. For everyone else these addresses don't exist.
 
 mod agent;
+mod installation;
 mod new_agent;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use parallax_core::time::Timestamp;
 use parallax_service::mesh::{MeshAgent, OpenInvitation, require_operator};
 use url::form_urlencoded;
 
+use self::installation::installation_lines;
 use super::SignedIn;
 use super::forms::new_key;
 use super::frame::frame;
@@ -85,7 +87,8 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     let regions = region_lines(&rows, &state.confirming);
     let (revoked, agents) = rows.into_iter().partition(|row: &AgentRow| row.is_revoked);
     let invitations = state.invitations.iter().map(|it| invitation_line(it, now)).collect();
-    reply(&MeshScreen { frame, notices, more, regions, agents, revoked, invitations, once: new_key() })
+    let installation = installation_lines(&context.service.mesh.installation(&call.caller.session).await?, now);
+    reply(&MeshScreen { frame, notices, more, regions, agents, revoked, invitations, installation, once: new_key() })
 }
 
 fn notices_of(agent: &MeshAgent, row: &AgentRow) -> Vec<MeshNotice> {

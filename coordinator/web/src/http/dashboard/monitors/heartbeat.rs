@@ -27,7 +27,7 @@ pub(super) async fn reply(
     let tool = screen::param(&call.query, "tool").unwrap_or_default();
     let when = (input.now, input.page.timezone);
     let view = HeartbeatScreen {
-        headline: summary::headline(input.explanation, frame.path("").as_str(), frame.may_edit()),
+        headline: summary::headline(&input, (&heading, frame.path("").as_str()), frame.may_edit()),
         notices: summary::notices(&input),
         tools: heartbeat::tools(&heading.path, &tool),
         snippets: address.as_deref().map(|url| heartbeat::snippets(&tool, url)).unwrap_or_default(),

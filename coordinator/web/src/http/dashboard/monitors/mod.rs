@@ -1,5 +1,6 @@
 //! Screens of one monitor and the forms that make and change monitors.
 
+mod acknowledge;
 mod confirm;
 mod edit_form;
 mod heartbeat;
@@ -40,6 +41,14 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         (
             "/app/pages/{page}/monitors/{monitor}/check",
             vec![(POST, signed_in_route(|context, call| show::check_now(context, call).boxed()))],
+        ),
+        (
+            "/app/pages/{page}/monitors/{monitor}/acknowledge",
+            vec![(POST, signed_in_route(|context, call| acknowledge::acknowledge(context, call).boxed()))],
+        ),
+        (
+            "/app/pages/{page}/monitors/{monitor}/take-back",
+            vec![(POST, signed_in_route(|context, call| acknowledge::take_back(context, call).boxed()))],
         ),
         (
             "/app/pages/{page}/monitors/{monitor}/checks",

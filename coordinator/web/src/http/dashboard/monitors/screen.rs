@@ -8,7 +8,7 @@ use parallax_core::machine::MachineView;
 use parallax_core::monitor::Monitor;
 
 use super::super::SignedIn;
-use super::super::forms::Form;
+use super::super::forms::new_key;
 use super::super::frame::FramePerson;
 use crate::http::HttpContext;
 use crate::http::error::ApiError;
@@ -67,5 +67,5 @@ pub(super) fn heading(
     signed_in: &SignedIn,
 ) -> MonitorHeading {
     let token = &signed_in.form_token;
-    MonitorHeading::new(monitor, plan, tab, (token, Form::default().view(token).once))
+    MonitorHeading::new(monitor, plan, tab, (token, [new_key(), new_key()]))
 }

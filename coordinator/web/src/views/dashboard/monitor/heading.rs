@@ -51,6 +51,8 @@ pub(crate) struct MonitorHeading {
     pub form_token: String,
     /// Idempotency key of the forms.
     pub once: String,
+    /// The same for the acknowledgement, which may precede another form of the same screen.
+    pub acknowledge_once: String,
 }
 
 impl MonitorHeading {
@@ -62,12 +64,13 @@ impl MonitorHeading {
         }
     }
 
-    /// Builds the heading; `once` is the idempotency key of its forms.
+    /// Builds the heading; `keys` are the idempotency keys of its forms and of the
+    /// acknowledgement.
     pub(crate) fn new(
         (monitor, view): (&Monitor, &MachineView),
         plan: CheckPlan,
         tab: MonitorTab,
-        (form_token, once): (&str, String),
+        (form_token, [once, acknowledge_once]): (&str, [String; 2]),
     ) -> Self {
         let page = format!("/app/pages/{}", monitor.page);
         let list = format!("{page}/monitors");
@@ -94,6 +97,7 @@ impl MonitorHeading {
             asks_before_pause: view.status == MonitorStatus::Down,
             form_token: form_token.to_owned(),
             once,
+            acknowledge_once,
             path,
         }
     }

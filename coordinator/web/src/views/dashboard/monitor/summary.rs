@@ -13,6 +13,7 @@ use parallax_core::time::Timestamp;
 use parallax_i18n::page_messages::{PageLocale, in_english};
 use parallax_template::template_file;
 
+use super::acknowledgement::AcknowledgementView;
 use super::evidence::{ExplanationView, StepPaths};
 use super::heading::MonitorHeading;
 use super::outcome::VantageLabels;
@@ -79,6 +80,8 @@ pub(crate) struct StateHeadline {
     pub text: String,
     /// Actions: address and text.
     pub actions: Vec<(String, &'static str)>,
+    /// Person who works on the outage, and the button.
+    pub acknowledgement: Option<AcknowledgementView>,
 }
 
 /// Summary screen.
@@ -121,7 +124,7 @@ impl MonitorSummary {
             RoundRow::of(reading, report.as_ref(), threshold(reading), input.labels, (now, zone))
         };
         Self {
-            headline: headline(input.explanation, &page_path, frame.may_edit()),
+            headline: headline(&input, (&heading, &page_path), frame.may_edit()),
             notices: notices(&input),
             explanation: ExplanationView::new(
                 input.explanation,
@@ -193,14 +196,25 @@ fn tell_visitors(explanation: &Explanation, page_path: &str) -> (String, &'stati
 }
 
 /// Headline of a state that needs one.
-pub(crate) fn headline(explanation: &Explanation, page_path: &str, may_edit: bool) -> Option<StateHeadline> {
-    let kind = explanation.kind;
+pub(crate) fn headline(
+    input: &SummaryInput<'_>,
+    (heading, page_path): (&MonitorHeading, &str),
+    may_edit: bool,
+) -> Option<StateHeadline> {
+    let (explanation, kind) = (input.explanation, input.explanation.kind);
     let actions = if kind.is_outage() && may_edit { vec![tell_visitors(explanation, page_path)] } else { Vec::new() };
     kind.needs_headline().then(|| StateHeadline {
         class: kind_class(kind),
         title: explanation.title.clone(),
         text: capitalized(&explanation.detail),
         actions,
+        acknowledgement: AcknowledgementView::of(
+            input.view.monitor_and_state(),
+            (&heading.path, may_edit),
+            (&heading.form_token, heading.acknowledge_once.clone()),
+            input.now,
+        )
+        .filter(|_| kind.is_outage()),
     })
 }
 

@@ -88,6 +88,15 @@ fn parts(name: &str) -> OverviewParts {
             ),
             change("up", "Image CDN recovered", "After 6 min."),
         ],
+        next_steps: vec![
+            NextStepRow { is_done: true, href: "/app".to_owned(), title: "Add a monitor", sentence: "A website." },
+            NextStepRow {
+                is_done: false,
+                href: "/app".to_owned(),
+                title: "Send a test alert",
+                sentence: "Email is on.",
+            },
+        ],
     }
 }
 

@@ -169,6 +169,7 @@ fn the_mesh_escapes_what_agents_are_called() {
         let (unchecked, cannot) = ("Not checked from", "Can’t confirm");
         assert_eq!(states, ["Can confirm", unchecked, unchecked, unchecked, cannot, unchecked]);
         let screen = MeshScreen {
+            installation: vec![("Version", "", "1.4.0".to_owned())],
             frame: frame(Role::Owner, Section::Mesh, "Northwind"),
             notices,
             more: 0,

@@ -194,7 +194,7 @@ impl Scene {
             (&self.view.monitor, &self.view.state),
             plan,
             MonitorTab::Summary,
-            ("token", "once".to_owned()),
+            ("token", ["once", "acknowledge"].map(str::to_owned)),
         )
     }
 
@@ -349,7 +349,7 @@ pub(super) fn heartbeat_screen(scene: &Scene, address: Option<&str>, pings: &[St
     let parallax_core::check::Check::Heartbeat(check) = &scene.view.monitor.check else { panic!("a heartbeat") };
     let heading = scene.heading();
     let screen = HeartbeatScreen {
-        headline: summary::headline(&explanation, "/app/pages/x", true),
+        headline: summary::headline(&input, (&heading, "/app/pages/x"), true),
         notices: summary::notices(&input),
         tools: heartbeat::tools(&heading.path, "cron"),
         snippets: address.map(|url| heartbeat::snippets("cron", url)).unwrap_or_default(),
