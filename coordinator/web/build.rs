@@ -72,6 +72,7 @@ const SCRIPTS: [(&str, &[&str]); 5] = [
             "dashboard/screen.js",
             "dashboard/list.js",
             "dashboard/form_test.js",
+            "dashboard/order.js",
             "dashboard/live.js",
             "dashboard/palette.js",
             "dashboard/keys.js",

@@ -290,6 +290,7 @@ fn known(n: u128, page: PageId) -> Subscriber {
         health: Default::default(),
         created_at: now,
         by_owner: false,
+        queued_at: None,
     }
 }
 

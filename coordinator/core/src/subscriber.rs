@@ -2,6 +2,7 @@
 //! them.
 
 pub mod confirmation_limit;
+pub mod import;
 pub mod request;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ use crate::time::{DAY, Timestamp};
 pub const MAX_SUBSCRIBERS: usize = 50_000;
 /// Milliseconds for which an unconfirmed subscription is kept.
 pub const UNCONFIRMED_RETENTION: i64 = 2 * DAY;
+/// Milliseconds for which an imported address waits to be asked: mails to addresses that may not want them are spread.
+pub const QUEUED_RETENTION: i64 = 60 * DAY;
 /// Milliseconds within which an address gets at most one confirmation request.
 pub const CONFIRMATION_INTERVAL: i64 = DAY;
 
@@ -46,6 +49,9 @@ pub struct Subscriber {
     /// True if the page's owner added it, rather than a visitor. Older records end before this field.
     #[serde(deserialize_with = "compat::or_default")]
     pub by_owner: bool,
+    /// Time at which an import added it, as long as it waits to be asked. Older records end before this field.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub queued_at: Option<Timestamp>,
 }
 
 /// The contact of a subscriber.
@@ -109,9 +115,18 @@ impl Subscriber {
         format!("{page_url}/unsubscribe?t={}", self.link_token())
     }
 
-    /// Returns true for a subscription that was not confirmed in time.
+    /// Returns true for a subscription that was not confirmed in time, or could not be asked in time.
     pub const fn is_expired(&self, now: Timestamp) -> bool {
-        self.confirmed_at.is_none() && now.since(self.confirmation_sent_at) >= UNCONFIRMED_RETENTION
+        match (self.confirmed_at, self.queued_at) {
+            (Some(_), _) => false,
+            (None, Some(at)) => now.since(at) >= QUEUED_RETENTION,
+            (None, None) => now.since(self.confirmation_sent_at) >= UNCONFIRMED_RETENTION,
+        }
+    }
+
+    /// Returns true if it was imported and waits to be asked.
+    pub const fn is_queued(&self) -> bool {
+        self.confirmed_at.is_none() && self.queued_at.is_some()
     }
 
     /// Returns true if it is notified about these monitors; an empty list means the whole page.
@@ -173,14 +188,17 @@ mod tests {
             health: DeliveryHealth::default(),
             created_at: Timestamp::from_millis(0),
             by_owner: false,
+            queued_at: None,
         }
     }
 
     #[test]
-    fn a_subscriber_record_without_its_last_field_is_read() {
+    fn a_subscriber_record_without_its_last_fields_is_read() {
         let bytes = postcard::to_stdvec(&(7_u64, subscriber())).unwrap();
-        let read: (u64, Subscriber) = postcard::from_bytes(&bytes[..bytes.len() - 1]).unwrap();
-        assert_eq!(read, (7, subscriber()));
+        for missing in 1..=2 {
+            let read: (u64, Subscriber) = postcard::from_bytes(&bytes[..bytes.len() - missing]).unwrap();
+            assert_eq!(read, (7, subscriber()));
+        }
     }
 
     #[test]

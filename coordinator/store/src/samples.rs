@@ -291,6 +291,7 @@ pub fn subscriber(n: u128, page: u128, fingerprint: u8) -> Subscriber {
         health: DeliveryHealth::default(),
         created_at: at(17),
         by_owner: false,
+        queued_at: None,
     }
 }
 

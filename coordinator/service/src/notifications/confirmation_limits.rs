@@ -24,6 +24,10 @@ const COUNT_MAX_AGE: i64 = MINUTE;
 /// Milliseconds after which a confirmed mailbox counts: mailboxes made only to raise the limit are worth little by
 /// then.
 const MIN_CONFIRMED_AGE: i64 = DAY;
+/// Requests of each limit that imports leave to single ones: an import may take days.
+const LEFT_FOR_SINGLE: u32 = 5;
+/// Slots for unconfirmed addresses that imports leave.
+const SLOTS_LEFT: usize = 20;
 /// Subscribers read per query.
 const SLICE: usize = 512;
 
@@ -100,6 +104,25 @@ impl ConfirmationLimits {
             .map_err(|exceeded| ServiceError::AccountConfirmationLimit { origin, limit, seconds: seconds(exceeded) })
     }
 
+    /// Returns true if an imported address may be asked now.
+    pub(super) async fn has_room_for_import(&self, page: &Page) -> ServiceResult<bool> {
+        let (origin, now) = (ConfirmationOrigin::Owner, self.context.now());
+        let hourly = origin.hourly_limit(self.confirmed_count(page.account, origin).await?);
+        let has_minute = {
+            let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+            pages.would_admit(PER_PAGE_MINUTE - LEFT_FOR_SINGLE, &(page.id, origin), now)
+        };
+        let has_hour = {
+            let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+            accounts.would_admit(hourly.saturating_sub(LEFT_FOR_SINGLE), &(page.account, origin), now)
+        };
+        let has_slot = self.unconfirmed().get(&page.account).is_none_or(|addresses| {
+            let is_taken = |at: &&Timestamp| (0..UNCONFIRMED_RETENTION).contains(&now.since(**at));
+            addresses.values().filter(is_taken).count() < MAX_UNCONFIRMED - SLOTS_LEFT
+        });
+        Ok(has_minute && has_hour && has_slot)
+    }
+
     /// Reserves one of the account's slots for unconfirmed addresses. The slot stays taken until the address is
     /// confirmed or expires, even if its record is deleted.
     ///
@@ -159,7 +182,8 @@ impl ConfirmationLimits {
 }
 
 fn is_pending(subscriber: &Subscriber, now: Timestamp) -> bool {
-    subscriber.by_owner && subscriber.confirmed_at.is_none() && !subscriber.is_expired(now)
+    let is_asked = subscriber.confirmed_at.is_none() && !subscriber.is_queued();
+    subscriber.by_owner && is_asked && !subscriber.is_expired(now)
 }
 
 /// Returns the mailbox of a destination that may still confirm, and when its confirmation was requested.

@@ -1,13 +1,18 @@
-//! The record of an address's last confirmation request: one a day, over all pages and forms.
+//! The record of an address's last confirmation request: one a day, over all pages and forms. And the record of a
+//! person who unsubscribed from a page, whom no import asks again.
 
+use parallax_core::id::PageId;
 use parallax_core::subscriber::CONFIRMATION_INTERVAL;
 use parallax_core::subscriber::request::SubscriberAddress;
-use parallax_core::time::Timestamp;
+use parallax_core::time::{DAY, Timestamp};
 use parallax_store::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
 use sha2::{Digest, Sha256};
 
 use crate::ServiceResult;
 use crate::context::ServiceContext;
+
+/// Milliseconds for which an opt-out counts.
+const OPT_OUT_RETENTION: i64 = 1_100 * DAY;
 
 impl ServiceContext {
     /// Lifts the limit of one confirmation request a day for an address whose reader has confirmed.
@@ -19,6 +24,33 @@ impl ServiceContext {
         }
         Ok(())
     }
+
+    /// Ends the opt-out of a person who has confirmed again.
+    pub(super) fn withdraw_opt_out(
+        &self,
+        page: PageId,
+        address: &SubscriberAddress,
+        batch: &mut Batch,
+    ) -> ServiceResult<()> {
+        let name = opt_out_key(page, address);
+        if let Some(known) = self.store().reader().stored_response(&name)? {
+            batch.expect(Expect::StoredResponse(name.clone(), Presence::At(known.revision)));
+            batch.write(Op::PutStoredResponse(name, StoredResponse { expires_at: self.now(), ..known.value }));
+        }
+        Ok(())
+    }
+}
+
+/// Record of an opt-out. It has no address, and its name has only a hash.
+pub(super) fn opt_out(now: Timestamp) -> StoredResponse {
+    StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now + OPT_OUT_RETENTION }
+}
+
+/// The key under which a person's opt-out from a page is stored. Spellings of one mailbox have one key.
+pub(super) fn opt_out_key(page: PageId, address: &SubscriberAddress) -> String {
+    let digest =
+        Sha256::new().chain_update(page.to_u128().to_be_bytes()).chain_update(address.mailbox_key()).finalize();
+    format!("opted-out/{}", hex::encode(digest))
 }
 
 /// Adds to the batch that an address got its confirmation request now. `name` is its [`request_key`], and `last` the

@@ -8,6 +8,7 @@ use ::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use parallax_core::subscriber::import::MAX_IMPORT_BYTES;
 use parallax_core::validation::ValidationErrors;
 use parallax_service::idempotency;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -23,6 +24,10 @@ pub(super) type JsonObject = Map<String, Value>;
 
 /// Size limit of a body, in bytes: the largest valid field with every character escaped, and some more.
 const MAX_BYTES: usize = 256 * 1024;
+/// Size limit of an import, which is one long text with the characters that JSON and forms escape.
+const MAX_IMPORT_BODY: usize = 2 * MAX_IMPORT_BYTES + MAX_BYTES;
+/// End of the paths of imports.
+const IMPORT: &str = "/subscribers/import";
 /// Maximum nesting depth of JSON.
 const MAX_DEPTH: usize = 32;
 /// Time limit for a body to arrive.
@@ -32,16 +37,30 @@ const MAX_IDEMPOTENCY_KEY: usize = 255;
 
 /// Reads the whole body. A body whose `Content-Length` is too large is rejected at once.
 pub(super) async fn read_bytes(headers: &HeaderMap, body: &mut RequestBody) -> Result<Vec<u8>, ValidationErrors> {
+    read_limited(MAX_BYTES, headers, body).await
+}
+
+/// The same for a request to that path: an import may be longer.
+pub(super) async fn read_bytes_to(
+    path: &str,
+    headers: &HeaderMap,
+    body: &mut RequestBody,
+) -> Result<Vec<u8>, ValidationErrors> {
+    let limit = if path.ends_with(IMPORT) { MAX_IMPORT_BODY } else { MAX_BYTES };
+    read_limited(limit, headers, body).await
+}
+
+async fn read_limited(limit: usize, headers: &HeaderMap, body: &mut RequestBody) -> Result<Vec<u8>, ValidationErrors> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > MAX_BYTES as u64) {
-        return Err(too_long());
+    if announced.is_some_and(|length| length > limit as u64) {
+        return Err(too_long(limit));
     }
     let reading = async {
         let mut bytes = Vec::new();
         while let Some(chunk) = body.next().await {
             let chunk = chunk.map_err(|()| invalid_body("could not be read"))?;
-            if bytes.len() + chunk.len() > MAX_BYTES {
-                return Err(too_long());
+            if bytes.len() + chunk.len() > limit {
+                return Err(too_long(limit));
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -95,8 +114,8 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Valid
     Ok(Some(value))
 }
 
-fn too_long() -> ValidationErrors {
-    invalid_body("must be at most 256 KiB")
+fn too_long(limit: usize) -> ValidationErrors {
+    invalid_body(&format!("must be at most {} KiB", limit / 1024))
 }
 
 fn invalid_body(rule: &str) -> ValidationErrors {
@@ -228,6 +247,11 @@ mod tests {
         let none = HeaderMap::new();
         assert_eq!(read_bytes(&none, &mut stream(256)).await.map(|bytes| bytes.len()), Ok(256 * 1024));
         assert!(read_bytes(&none, &mut stream(257)).await.is_err());
+        let path = "/app/pages/pg_1/subscribers/import";
+        let import = read_bytes_to(path, &none, &mut stream(1_280)).await;
+        assert_eq!(import.map(|bytes| bytes.len()), Ok(1_280 * 1024));
+        assert!(read_bytes_to(path, &none, &mut stream(1_281)).await.is_err());
+        assert!(read_bytes_to("/app/pages", &none, &mut stream(257)).await.is_err());
         let mut torn: RequestBody = futures_util::stream::iter([Ok(Bytes::from_static(b"{")), Err(())]).boxed();
         assert!(read_bytes(&none, &mut torn).await.is_err());
     }

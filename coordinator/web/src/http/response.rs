@@ -152,6 +152,11 @@ impl HttpResponse {
         self.is_shared
     }
 
+    /// Returns true if a stream follows the body.
+    pub(super) const fn has_stream(&self) -> bool {
+        self.stream.is_some()
+    }
+
     /// Replaces the body by a function of it.
     pub(super) fn map_body(self, make: impl FnOnce(Bytes) -> Bytes) -> Self {
         Self { body: make(self.body), ..self }
@@ -250,7 +255,8 @@ impl HttpResponse {
     /// Adds an ETag to a response to a read, and turns it into 304 if the client has that version (RFC 9110, section
     /// 13.1.2). The response may be stored, but must be revalidated before use.
     pub(super) fn with_etag(self, headers: &HeaderMap) -> Self {
-        if self.status != StatusCode::OK {
+        // Of a stream only the beginning is known.
+        if self.status != StatusCode::OK || self.stream.is_some() {
             return self;
         }
         let tag = etag_of_body(self.etag_source.as_ref().unwrap_or(&self.body));

@@ -96,7 +96,7 @@ impl RoutedRequest<Caller> {
 
     /// Reads the body as a JSON object, and the idempotency key if there is one.
     pub(super) async fn json_object(&mut self) -> Result<(json_body::JsonObject, Option<IdempotencyKey>), ApiError> {
-        let bytes = json_body::read_bytes(&self.headers, &mut self.body).await?;
+        let bytes = json_body::read_bytes_to(&self.path, &self.headers, &mut self.body).await?;
         let object = json_body::parse_object(&self.headers, &bytes)?;
         Ok((object, self.idempotency_key(&bytes)?))
     }

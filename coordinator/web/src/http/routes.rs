@@ -10,7 +10,8 @@ use super::{api, dashboard, docs, heartbeat_ping, mcp, openapi, public};
 pub(super) fn routes() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     use api::monitors::history;
     use api::{
-        alerts, current_key, deliveries, deploys, destinations, incidents, monitors, pages, regions, subscribers,
+        alerts, current_key, deliveries, deploys, destinations, incidents, monitors, pages, regions,
+        subscriber_transfer, subscribers,
     };
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
@@ -185,6 +186,14 @@ pub(super) fn routes() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
                 (GET, key_route(|context, call| subscribers::list(context, call).boxed())),
                 (POST, key_route(|context, call| subscribers::create(context, call).boxed())),
             ],
+        ),
+        (
+            "/api/v1/pages/{page}/subscribers/import",
+            vec![(POST, key_route(|context, call| subscriber_transfer::import(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/subscribers.csv",
+            vec![(GET, key_route(|context, call| subscriber_transfer::export(context, call).boxed()))],
         ),
         (
             "/api/v1/pages/{page}/subscribers/{subscriber}",

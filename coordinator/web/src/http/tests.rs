@@ -13,6 +13,7 @@ mod dashboard_hostile_texts;
 mod dashboard_incidents;
 mod dashboard_members;
 mod dashboard_monitor_forms;
+mod dashboard_monitor_list;
 mod dashboard_monitors;
 mod dashboard_routes;
 mod dashboard_screens;
@@ -48,6 +49,7 @@ mod secrets;
 mod signed_in_browser;
 mod socket;
 mod subscribe;
+mod subscriber_transfer;
 mod well_known;
 
 use std::sync::Arc;

@@ -34,17 +34,20 @@ pub enum SubscriberState {
     Confirmed,
     /// It was asked and has not confirmed.
     Asked,
+    /// It was imported and waits to be asked.
+    Queued,
     /// It was switched off, because deliveries failed.
     Off,
 }
 
 impl SubscriberState {
     /// All states.
-    pub const ALL: [Self; 3] = [Self::Confirmed, Self::Asked, Self::Off];
+    pub const ALL: [Self; 4] = [Self::Confirmed, Self::Asked, Self::Queued, Self::Off];
 
     /// State of that subscriber.
     pub const fn of(subscriber: &Subscriber) -> Self {
         match (subscriber.confirmed_at, subscriber.health.disabled) {
+            (None, _) if subscriber.is_queued() => Self::Queued,
             (None, _) => Self::Asked,
             (Some(_), Some(_)) => Self::Off,
             (Some(_), None) => Self::Confirmed,
@@ -56,6 +59,7 @@ impl SubscriberState {
         match self {
             Self::Confirmed => "confirmed",
             Self::Asked => "asked",
+            Self::Queued => "queued",
             Self::Off => "off",
         }
     }
@@ -70,6 +74,8 @@ pub struct SubscriberCounts {
     pub webhook: usize,
     /// Those that were asked and have not confirmed.
     pub asked: usize,
+    /// Those that were imported and wait to be asked.
+    pub queued: usize,
     /// Those that were switched off.
     pub off: usize,
 }
@@ -82,12 +88,13 @@ impl SubscriberCounts {
 
     /// Number of all subscribers.
     pub const fn total(&self) -> usize {
-        self.confirmed() + self.asked + self.off
+        self.confirmed() + self.asked + self.queued + self.off
     }
 
     fn add(&mut self, subscriber: &Subscriber) {
         let count = match (SubscriberState::of(subscriber), &subscriber.contact) {
             (SubscriberState::Asked, _) => &mut self.asked,
+            (SubscriberState::Queued, _) => &mut self.queued,
             (SubscriberState::Off, _) => &mut self.off,
             (SubscriberState::Confirmed, Contact::Email(_)) => &mut self.email,
             (SubscriberState::Confirmed, Contact::Webhook { .. }) => &mut self.webhook,
@@ -127,7 +134,10 @@ impl SubscriberService {
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that the key can't access.
     pub async fn counts(&self, caller: &Caller, page: PageId) -> ServiceResult<SubscriberCounts> {
-        let page = self.context.page(caller, page)?.id;
+        self.counts_of(self.context.page(caller, page)?.id).await
+    }
+
+    pub(super) async fn counts_of(&self, page: PageId) -> ServiceResult<SubscriberCounts> {
         let counts = self.context.store().read(move |store| {
             let mut counts = SubscriberCounts::default();
             scan(store, page, None, MAX_SUBSCRIBERS, |subscriber| {

@@ -5,6 +5,9 @@
 
 mod administration;
 mod counts_cache;
+mod export;
+mod import;
+mod import_queue;
 mod pending_task;
 mod request;
 #[cfg(test)]
@@ -32,10 +35,12 @@ use tokio::sync::Notify;
 
 pub use self::administration::{SubscriberCounts, SubscriberFilter, SubscriberSlice, SubscriberState};
 use self::counts_cache::CountsCache;
+pub use self::import::{ImportReport, MAX_QUEUED};
+use self::import_queue::ImportQueue;
 use self::request::{NewSubscriber, subscriber_after_request};
 use crate::context::ServiceContext;
 use crate::notifications::confirmation_limits::{ConfirmationLimits, UnconfirmedAddress};
-use crate::notifications::confirmation_requests::{record_request, request_key};
+use crate::notifications::confirmation_requests::{opt_out, opt_out_key, record_request, request_key};
 use crate::{ServiceError, ServiceResult};
 
 /// Event name of a webhook's challenge, sent before anything else: the response must be the value of `challenge`.
@@ -88,6 +93,8 @@ pub struct SubscriberService {
     /// Requests whose webhook has not answered yet.
     pending_subscriptions: PendingSubscriptions,
     counts_cache: CountsCache,
+    /// Pages with imported addresses that wait to be asked.
+    import_queue: ImportQueue,
 }
 
 impl SubscriberService {
@@ -97,6 +104,7 @@ impl SubscriberService {
             limits: Arc::clone(limits),
             pending_subscriptions: PendingSubscriptions::default(),
             counts_cache: CountsCache::default(),
+            import_queue: ImportQueue::default(),
         }
     }
 
@@ -141,18 +149,23 @@ impl SubscriberService {
         }
         self.limits.admit_confirmation(page, origin).await?;
         let id = page.id;
-        if self.context.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
+        let new_subscriber = NewSubscriber::new(self.context.now(), origin == ConfirmationOrigin::Owner);
+        let existing = match origin {
+            ConfirmationOrigin::Owner => {
+                self.context.store().reader().subscriber_by_contact(id, contact_fingerprint(&valid.address))?
+            }
+            // A full page answers a visitor the same, whether the address is on it or not.
+            ConfirmationOrigin::Visitor => None,
+        };
+        if existing.is_none()
+            && self.context.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS
+        {
             return Err(ValidationErrors::single("page", "has the maximum number of subscribers").into());
         }
-        let new_subscriber = NewSubscriber::new(self.context.now(), origin == ConfirmationOrigin::Owner);
-        if new_subscriber.by_owner {
-            let existing =
-                self.context.store().reader().subscriber_by_contact(id, contact_fingerprint(&valid.address))?;
-            // A confirmed address gets no confirmation request and needs no slot.
-            if existing.as_ref().is_none_or(|existing| existing.value.confirmed_at.is_none()) {
-                let subscriber = existing.map_or(new_subscriber.id, |existing| existing.value.id);
-                self.limits.reserve_unconfirmed(page.account, UnconfirmedAddress::Subscriber(subscriber)).await?;
-            }
+        // A confirmed address gets no confirmation request and needs no slot.
+        if new_subscriber.by_owner && existing.as_ref().is_none_or(|existing| existing.value.confirmed_at.is_none()) {
+            let subscriber = existing.map_or(new_subscriber.id, |existing| existing.value.id);
+            self.limits.reserve_unconfirmed(page.account, UnconfirmedAddress::Subscriber(subscriber)).await?;
         }
         let is_paced = self.is_host_limited(&valid.address);
         let (valid, new) = (&valid, &new_subscriber);
@@ -218,6 +231,7 @@ impl SubscriberService {
             let after = Subscriber {
                 monitors: monitors.clone(),
                 confirmed_at: before.value.confirmed_at.or(Some(now)),
+                queued_at: None,
                 health: DeliveryHealth::default(),
                 ..before.value.clone()
             };
@@ -229,7 +243,9 @@ impl SubscriberService {
             if before.value.confirmed_at.is_none() {
                 // A confirmed reader may subscribe to other pages on the same day.
                 if let Contact::Email(email) = &after.contact {
-                    self.context.allow_next_request(&SubscriberAddress::Email(email.clone()), &mut batch)?;
+                    let address = SubscriberAddress::Email(email.clone());
+                    self.context.allow_next_request(&address, &mut batch)?;
+                    self.context.withdraw_opt_out(page.id, &address, &mut batch)?;
                 }
             }
             Ok((after, (!batch.is_empty()).then_some(batch)))
@@ -248,8 +264,16 @@ impl SubscriberService {
         self.context
             .commit_change(id.to_u128(), || async move {
                 let batch = self.subscriber_by_link(link)?.map(|subscriber| {
-                    let expectation = Expect::Subscriber(id, Presence::At(subscriber.revision));
-                    Batch::new().expect(expectation).write(Op::DeleteSubscriber(id)).clone()
+                    let mut batch = Batch::new();
+                    batch.expect(Expect::Subscriber(id, Presence::At(subscriber.revision)));
+                    batch.write(Op::DeleteSubscriber(id));
+                    // An import does not ask them again.
+                    if let Contact::Email(email) = &subscriber.value.contact {
+                        let address = SubscriberAddress::Email(email.clone());
+                        let name = opt_out_key(subscriber.value.page, &address);
+                        batch.write(Op::PutStoredResponse(name, opt_out(self.context.now())));
+                    }
+                    batch
                 });
                 Ok(((), batch))
             })

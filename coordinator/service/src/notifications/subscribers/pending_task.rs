@@ -29,8 +29,16 @@ const AT_ONCE: usize = 512;
 const MAX_PENDING: usize = 10_000;
 
 impl SubscriberService {
-    /// Confirms webhooks by their answers and deletes expired requests, as long as the coordinator runs.
+    /// Confirms webhooks by their answers, deletes expired requests and asks imported addresses, as long as the
+    /// coordinator runs.
     pub async fn run(self: Arc<Self>) {
+        tokio::select! {
+            () = self.process_requests() => {}
+            () = self.run_import_queue() => {}
+        }
+    }
+
+    async fn process_requests(&self) {
         let mut swept: Option<Instant> = None;
         loop {
             let result = if swept.is_none_or(|at| at.elapsed() >= SWEEP) {
@@ -73,6 +81,10 @@ impl SubscriberService {
         let (expired, fresh): (Vec<_>, Vec<_>) = subscribers.iter().partition(|it| it.value.is_expired(now));
         for it in fresh.into_iter().filter(|it| matches!(it.value.contact, Contact::Webhook { .. })) {
             self.await_answer(it.value.id);
+        }
+        let queued = subscribers.iter().find(|it| it.value.is_queued() && !it.value.is_expired(now));
+        if let Some(queued) = queued {
+            self.import_queue.add(queued.value.page);
         }
         for it in expired {
             let mut batch = Batch::new();

@@ -50,6 +50,7 @@ impl NewSubscriber {
             health: DeliveryHealth::default(),
             created_at: now,
             by_owner: self.by_owner,
+            queued_at: None,
         }
     }
 

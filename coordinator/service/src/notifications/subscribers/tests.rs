@@ -1,5 +1,7 @@
 //! Subscription requests: who gets a message, and that a request reveals nothing about others.
 
+mod import;
+
 use parallax_core::delivery::{AttemptOutcome, DeliveryAttempt};
 use parallax_core::destination::DisableReason;
 use parallax_core::key::KeyAccess;

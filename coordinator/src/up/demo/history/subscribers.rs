@@ -47,6 +47,7 @@ pub(super) fn subscribers(
             health: DeliveryHealth::default(),
             created_at,
             by_owner: false,
+            queued_at: None,
         }
     });
     people.collect()

@@ -12,6 +12,7 @@ pub(super) mod monitors;
 pub(super) mod pages;
 pub(super) mod query_params;
 pub(super) mod regions;
+pub(super) mod subscriber_transfer;
 pub(super) mod subscribers;
 
 use ::http::StatusCode;

@@ -151,6 +151,9 @@ pub(in crate::http) struct SubscriberDocument {
     /// Time of the confirmation; null until then, while nothing is sent.
     #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     confirmed_at: Option<String>,
+    /// Time of its import, while it waits to be asked.
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
+    queued_at: Option<String>,
     /// Time since which nothing is sent to it, because deliveries failed.
     #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     off_since: Option<String>,
@@ -178,6 +181,7 @@ fn document(subscriber: &Subscriber, writes: bool) -> SubscriberDocument {
         url,
         monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
         confirmed_at: subscriber.confirmed_at.map(|at| at.to_string()),
+        queued_at: subscriber.queued_at.filter(|_| subscriber.is_queued()).map(|at| at.to_string()),
         off_since: health.disabled.map(|(at, _)| at.to_string()),
         off_reason: health.disabled.map(|(_, reason)| reason.name()),
         created_at: subscriber.created_at.to_string(),

@@ -246,7 +246,7 @@ impl SubmittedForm {
         let form = match call.form.take() {
             Some(fields) => Form(fields),
             None => {
-                let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
+                let body = json_body::read_bytes_to(&call.path, &call.headers, &mut call.body).await?;
                 Form(form_encoding::parse(&call.headers, &body).await?)
             }
         };

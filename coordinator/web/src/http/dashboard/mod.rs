@@ -19,7 +19,9 @@ mod keys;
 mod live;
 mod members;
 mod mesh;
+mod monitor_bulk_edit;
 mod monitor_list;
+mod monitor_order;
 mod monitors;
 mod next_steps;
 mod overview;
@@ -33,6 +35,7 @@ mod set_up;
 mod settings;
 mod sign_in;
 mod signed_in;
+mod subscriber_import;
 mod subscribers;
 pub(super) use error_page::error_page;
 pub(super) use person::SignedIn;
@@ -66,6 +69,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     let families = [
         overview::rows(),
         monitor_list::rows(),
+        monitor_order::rows(),
         monitors::rows(),
         live::rows(),
         search::rows(),
@@ -75,6 +79,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         incidents::rows(),
         alerts::rows(),
         subscribers::rows(),
+        subscriber_import::rows(),
         deploys::rows(),
         settings::rows(),
         mesh::rows(),

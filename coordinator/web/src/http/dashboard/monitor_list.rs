@@ -17,10 +17,11 @@ use parallax_service::monitors::bulk::{BulkReport, BulkResult};
 use parallax_service::{Caller, ServiceError};
 use serde::{Deserialize, Serialize};
 
-use super::forms::{Form, FormRefusal, FormStatus, SubmittedForm, new_key};
-use super::frame::frame;
+use super::forms::{Form, FormRefusal, FormStatus, ONCE, SubmittedForm, new_key};
+use super::frame::{frame, query_param};
 use super::overview::inputs;
 use super::{SignedIn, screen, see_other};
+use super::{monitor_bulk_edit, monitor_order};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, signed_in_route};
@@ -48,6 +49,9 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 /// `GET /app/pages/{page}/monitors`
 async fn list(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let page = call.page_id()?;
+    if query_param(&call.query, "order").as_deref() == Some("edit") {
+        return monitor_order::show(context, call).await;
+    }
     let filter = ListFilter::read(&call.query);
     let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
     let (service, caller) = (&context.service, call.caller.caller);
@@ -73,6 +77,10 @@ async fn list(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
 /// Act of a form on its monitors.
 enum BulkAct {
     Edit(Box<MonitorEdit>, &'static str),
+    /// Draws the form whose fields are to be set.
+    AskFields,
+    /// Sets the fields of that form; none if no field is filled.
+    SetFields(Option<Box<MonitorEdit>>),
     Delete,
     Maintenance,
 }
@@ -99,6 +107,17 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
         let address = if named.is_empty() { list } else { maintenance_path(page, &named) };
         return Ok(see_other(&address));
     }
+    if matches!(act, BulkAct::AskFields | BulkAct::SetFields(None)) {
+        if named.is_empty() {
+            return Ok(see_other(&list));
+        }
+        let refusal = matches!(act, BulkAct::SetFields(_)).then(|| FormRefusal {
+            status: StatusCode::BAD_REQUEST.into(),
+            faults: Vec::new(),
+            problem: Some("Fill in at least one field.".to_owned()),
+        });
+        return draw_fields(&context, &mut call, (page, named), &form, refusal).await;
+    }
     let down: Vec<String> = named.iter().filter(|it| it.is_down).map(|it| it.name.clone()).collect();
     if act.pauses() && !down.is_empty() && form.text("confirm") != "pause" {
         let ids = named.iter().map(|it| it.id).collect();
@@ -119,6 +138,10 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     let answer = match context.service.monitors.change_many(&caller, page, &act.edit(&ids), &once).await {
         Ok(RequestOutcome::Fresh(report) | RequestOutcome::Reread(report)) => BulkAnswer::of(&report),
         Ok(RequestOutcome::Replayed(answer)) => BulkAnswer::read(&answer)?,
+        Err(error) if matches!(act, BulkAct::SetFields(_)) => {
+            let refusal = FormRefusal::of(error)?;
+            return draw_fields(&context, &mut call, (page, named), &form, Some(refusal)).await;
+        }
         Err(error) => {
             let FormRefusal { status, faults, problem } = FormRefusal::of(error)?;
             let problem = problem.into_iter().chain(faults.into_iter().map(|fault| fault.text));
@@ -133,6 +156,25 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     let refused = answer.refused.into_iter().map(|(id, reason)| (name(&id).unwrap_or(id), reason)).collect();
     let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
     Ok(screen(dashboard::render(&BulkScreen::refused(frame, answer.changed, refused))?))
+}
+
+/// Replies with the form whose fields are set on the chosen monitors.
+async fn draw_fields(
+    context: &HttpContext,
+    call: &mut RoutedRequest<SignedIn>,
+    (page, chosen): (PageId, Vec<ChosenMonitor>),
+    form: &Form,
+    refusal: Option<FormRefusal>,
+) -> HandlerResult {
+    let mut form = form.clone();
+    if refusal.is_none() {
+        // That of the list, and the field of its group.
+        form.keep(&[]);
+        form.remove(ONCE);
+    }
+    let frame = frame(context, call, Some(page), Section::Monitors).await?;
+    let named = chosen.into_iter().map(|it| (it.id, it.name)).collect();
+    monitor_bulk_edit::draw(frame, named, &form, refusal)
 }
 
 /// Replies that nothing was changed, and why.
@@ -163,6 +205,8 @@ fn read_act(form: &Form) -> Result<(BulkAct, Vec<MonitorId>), ApiError> {
         "resume" => BulkAct::Edit(paused(false), "monitors-resumed"),
         "delete" => BulkAct::Delete,
         "maintenance" => BulkAct::Maintenance,
+        "edit" => BulkAct::AskFields,
+        "change" => BulkAct::SetFields(monitor_bulk_edit::read(form).map(Box::new)),
         "group" => {
             let group = form.text("group").trim();
             let group = if group.is_empty() { PatchField::Null } else { PatchField::Value(group.to_owned()) };
@@ -200,6 +244,7 @@ impl BulkAct {
     const fn toast(&self) -> &'static str {
         match self {
             Self::Edit(_, toast) => toast,
+            Self::AskFields | Self::SetFields(_) => "monitors-edited",
             Self::Delete | Self::Maintenance => "monitors-deleted",
         }
     }
@@ -207,9 +252,11 @@ impl BulkAct {
     /// The change to those monitors, as the API would read it.
     fn edit(&self, ids: &[MonitorId]) -> MonitorBulkEdit {
         let (set, delete) = match self {
-            Self::Edit(edit, _) => (PatchField::Value(MonitorEdit::clone(edit)), PatchField::Absent),
+            Self::Edit(edit, _) | Self::SetFields(Some(edit)) => {
+                (PatchField::Value(MonitorEdit::clone(edit)), PatchField::Absent)
+            }
             Self::Delete => (PatchField::Absent, PatchField::Value(true)),
-            Self::Maintenance => (PatchField::Absent, PatchField::Absent),
+            Self::Maintenance | Self::AskFields | Self::SetFields(None) => (PatchField::Absent, PatchField::Absent),
         };
         let monitor_ids = PatchField::Value(ids.iter().map(ToString::to_string).collect());
         MonitorBulkEdit { monitor_ids, set, delete, notify: PatchField::Absent }

@@ -112,7 +112,7 @@ async fn check_form(context: &HttpContext, call: &mut RoutedRequest<SignedIn>) -
     let token = match header {
         Some(token) => token,
         None => {
-            let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
+            let body = json_body::read_bytes_to(&call.path, &call.headers, &mut call.body).await?;
             let fields = form_encoding::parse(&call.headers, &body).await?;
             let token = fields.iter().rfind(|(name, _)| name == FORM_TOKEN);
             let token = token.map(|(_, token)| token.clone()).unwrap_or_default();

@@ -115,6 +115,7 @@ async fn draw(
         rows: slice.subscribers.iter().map(|it| row(it, &monitors, may_search, &page_screen)).collect(),
         search,
         may_search,
+        may_export: caller.allows(Permission::ExportSubscribers),
         form: view,
         monitors,
         page_url: context.service.pages.url(&page_screen.page),
@@ -134,9 +135,15 @@ fn states(
         (None, "All".to_owned()),
         (Some(SubscriberState::Confirmed), format!("Confirmed {}", counts.confirmed())),
         (Some(SubscriberState::Asked), format!("Asked {}", counts.asked)),
+        (Some(SubscriberState::Queued), format!("To be asked {}", counts.queued)),
         (Some(SubscriberState::Off), format!("Off {}", counts.off)),
     ];
-    all.into_iter().map(|(state, text)| (address(page_screen, state, search, ""), text, state == chosen)).collect()
+    let is_shown =
+        |it: &Option<SubscriberState>| *it != Some(SubscriberState::Queued) || counts.queued > 0 || *it == chosen;
+    all.into_iter()
+        .filter(|(it, _)| is_shown(it))
+        .map(|(state, text)| (address(page_screen, state, search, ""), text, state == chosen))
+        .collect()
 }
 
 fn address(page_screen: &PageScreen, state: Option<SubscriberState>, search: &str, after: &str) -> String {
@@ -156,12 +163,15 @@ fn row(
     };
     let chosen = subscriber.monitors.as_ref().map(|ids| names_of(ids, monitors));
     let state = match (subscriber.confirmed_at, subscriber.health.disabled) {
+        (None, _) if subscriber.is_queued() => ("none", "Imported, to be asked", day(subscriber.created_at)),
         (None, _) => ("none", "Asked, not confirmed", day(subscriber.confirmation_sent_at)),
         (Some(_), Some((at, _))) => ("down", "Off, deliveries fail", format!("since {}", day(at))),
         (Some(at), None) => ("up", "Confirmed", day(at)),
     };
     let ask = match &subscriber.contact {
-        Contact::Email(email) if may_edit && subscriber.confirmed_at.is_none() => email.clone(),
+        Contact::Email(email) if may_edit && subscriber.confirmed_at.is_none() && !subscriber.is_queued() => {
+            email.clone()
+        }
         _ => String::new(),
     };
     SubscriberRow {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::api_tools::{McpTools, ToolRequest};
 use super::{ToolOutcome, ToolServer, time_tool};
 use crate::http::api::monitors::view::down_reason;
+use crate::http::api::subscriber_transfer::CSV;
 use crate::http::auth::run_authenticated;
 use crate::http::error::ApiError;
 use crate::http::route::RouteTable;
@@ -64,7 +65,15 @@ impl KeyToolServer {
             Err(error) => Err(error),
         };
         let reply = response.unwrap_or_else(ApiError::into_response);
-        let document = serde_json::from_slice::<Value>(reply.body()).unwrap_or_else(|_| json!({ "done": true }));
+        if reply.has_stream() {
+            return ToolOutcome::Failed(
+                "the result is too long for a tool: read it in parts, or by the API".to_owned(),
+            );
+        }
+        let document = match reply.header(&CONTENT_TYPE).is_some_and(|media| media == CSV) {
+            true => json!({ "csv": String::from_utf8_lossy(reply.body()) }),
+            false => serde_json::from_slice::<Value>(reply.body()).unwrap_or_else(|_| json!({ "done": true })),
+        };
         if reply.status().is_success() {
             ToolOutcome::Done(document)
         } else {

@@ -130,7 +130,7 @@ fn operation_json(
     let mut answer = json!({ "description": operation.response.about, "headers": headers });
     if let Some(document) = &operation.response.document {
         components.insert(document.name.to_owned(), document.schema(generator));
-        answer["content"] = content(document.name);
+        answer["content"] = content(operation.response.media, document.name);
     }
     let mut responses = Map::new();
     responses.insert(operation.response.status.to_string(), answer);
@@ -149,13 +149,14 @@ fn operation_json(
     }
     if let Some(body) = &operation.body {
         components.insert(body.name.to_owned(), Value::Object(body.schema.clone()));
-        described["requestBody"] = json!({ "required": body.is_required, "content": content(body.name) });
+        described["requestBody"] =
+            json!({ "required": body.is_required, "content": content("application/json", body.name) });
     }
     described
 }
 
-fn content(component: &str) -> Value {
-    json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{component}") } } })
+fn content(media: &str, component: &str) -> Value {
+    json!({ (media): { "schema": { "$ref": format!("#/components/schemas/{component}") } } })
 }
 
 fn path_parameter(name: &str) -> Value {

@@ -51,8 +51,12 @@ pub(in crate::http) fn limit() -> Value {
 pub(in crate::http) const LIMIT_ABOUT: &str = "Maximum number of items. Default: 50.";
 const _: () = assert!(query_params::DEFAULT_LIMIT == 50, "LIMIT states it");
 
+/// Media type of most documents.
+const JSON: &str = "application/json";
+
 /// Wrapper names of the resources that bodies create and change.
-const WITH_WARNINGS: [&str; 7] = ["page", "monitor", "incident", "deploy", "destination", "subscriber", "alerts"];
+const WITH_WARNINGS: [&str; 8] =
+    ["page", "monitor", "incident", "deploy", "destination", "subscriber", "import", "alerts"];
 
 /// A query parameter.
 #[derive(Debug, Clone)]
@@ -85,6 +89,8 @@ pub(in crate::http) struct OperationResponse {
     pub(in crate::http) status: u16,
     /// Description.
     pub(in crate::http) about: &'static str,
+    /// Media type of the document.
+    pub(in crate::http) media: &'static str,
     /// Response document; `None` if there is no body.
     pub(in crate::http) document: Option<ResponseDocument>,
 }
@@ -117,7 +123,7 @@ impl ApiOperation {
             about: "",
             query: Vec::new(),
             body: None,
-            response: OperationResponse { status: 200, about: "", document: None },
+            response: OperationResponse { status: 200, about: "", media: JSON, document: None },
             tool_description: None,
             fields_of_tool: None,
             notifies: false,
@@ -287,6 +293,14 @@ impl ApiOperation {
         self.set_response(200, about, Some(ResponseDocument { name, schema: bare::<T>, field: "", extra_field: None }))
     }
 
+    /// Sets the response to a text of that media type.
+    pub(in crate::http) fn responds_text(self, media: &'static str, name: &'static str, about: &'static str) -> Self {
+        let document = ResponseDocument { name, schema: text, field: "", extra_field: None };
+        let mut operation = self.set_response(200, about, Some(document));
+        operation.response.media = media;
+        operation
+    }
+
     /// Adds another field next to the document in the response.
     pub(in crate::http) fn with_field(mut self, name: &'static str, schema: Value) -> Self {
         if let Some(document) = &mut self.response.document {
@@ -301,7 +315,7 @@ impl ApiOperation {
     }
 
     fn set_response(mut self, status: u16, about: &'static str, document: Option<ResponseDocument>) -> Self {
-        self.response = OperationResponse { status, about, document };
+        self.response = OperationResponse { status, about, media: JSON, document };
         self
     }
 
@@ -358,4 +372,8 @@ fn wrapped<T: JsonSchema>(generator: &mut SchemaGenerator, field: &'static str) 
 
 fn bare<T: JsonSchema>(generator: &mut SchemaGenerator, _: &'static str) -> Value {
     T::json_schema(generator).to_value()
+}
+
+fn text(_: &mut SchemaGenerator, _: &'static str) -> Value {
+    json!({ "type": "string" })
 }

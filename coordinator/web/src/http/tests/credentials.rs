@@ -166,6 +166,8 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("DELETE", destination(""), Value::Null, [401, 403, 204, 404, 404]),
         ("GET", client.shop_path("/subscribers"), Value::Null, [401, 200, 200, 404, 404]),
         ("POST", client.shop_path("/subscribers"), json!({ "email": "b@example.com" }), [401, 403, 201, 404, 404]),
+        ("POST", client.shop_path("/subscribers/import"), json!({ "csv": "c@example.com" }), [401, 403, 200, 404, 404]),
+        ("GET", client.shop_path("/subscribers.csv"), Value::Null, [401, 200, 200, 404, 404]),
         ("DELETE", subscriber, Value::Null, [401, 403, 204, 404, 404]),
         ("PATCH", client.shop_path("/address"), json!({ "slug": "shop" }), [401, 403, 200, 404, 404]),
         ("GET", client.shop_path("/alerts"), Value::Null, [401, 200, 200, 404, 404]),

@@ -11,7 +11,7 @@ const HOSTILE: &str = "<script>alert(1)</script>\" onx='1'";
 const HOOK: &str = "https://hooks.example.com/secret-path";
 
 impl TestClient {
-    async fn list(&self, path: &str, name: &str) -> Vec<Value> {
+    pub(super) async fn list(&self, path: &str, name: &str) -> Vec<Value> {
         self.get(&self.shop_path(path)).await.body[name].as_array().unwrap().clone()
     }
 

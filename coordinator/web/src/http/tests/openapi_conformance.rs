@@ -123,6 +123,7 @@ impl ConformanceFixture {
                 json!({})
             }
             "createSubscriber" => json!({ "email": self.mailbox() }),
+            "importSubscribers" => json!({ "csv": self.mailbox() }),
             "updatePage" | "updatePageAddress" | "updateAlerts" | "updateMonitorOrder" => json!({}),
             other => panic!("add a valid body for {other}"),
         };

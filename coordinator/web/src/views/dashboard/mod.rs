@@ -7,6 +7,7 @@ pub(crate) mod alerts;
 mod attention;
 mod browser_name;
 mod bulk;
+pub(crate) mod bulk_edit;
 pub(crate) mod deliveries;
 pub(crate) mod delivery_text;
 pub(crate) mod deploys;
@@ -20,6 +21,7 @@ pub(crate) mod members;
 pub(crate) mod mesh;
 pub(crate) mod monitor;
 mod monitor_list;
+pub(crate) mod monitor_order;
 mod overview;
 #[cfg(test)]
 mod samples;
@@ -27,6 +29,7 @@ mod search;
 pub(crate) mod settings;
 mod signed_out;
 mod state_label;
+pub(crate) mod subscriber_import;
 pub(crate) mod subscribers;
 #[cfg(test)]
 mod tests;

@@ -47,6 +47,8 @@ pub(crate) struct SubscribersScreen {
     pub search: String,
     /// True if the person may search, which would reveal masked addresses.
     pub may_search: bool,
+    /// True if the person may export all addresses.
+    pub may_export: bool,
     /// Lines, oldest first.
     pub rows: Vec<SubscriberRow>,
     /// Address of the next part.

@@ -49,6 +49,8 @@ fn annotations_say_what_a_call_does() {
         ("post_update", [0, 0, 0, 1]),
         ("create_deploy", [0, 0, 0, 0]),
         ("create_subscriber", [0, 0, 0, 1]),
+        ("import_subscribers", [0, 0, 0, 1]),
+        ("export_subscribers", [1, 0, 0, 0]),
         ("create_destination", [0, 0, 0, 1]),
         ("test_destination", [0, 0, 0, 1]),
         ("redeliver", [0, 0, 0, 1]),

@@ -168,6 +168,8 @@ async fn every_tool_conforms_to_its_schemas() {
         ("delete_destination", destination),
         ("list_subscribers", of_page.clone()),
         ("create_subscriber", with(&of_page, json!({ "email": "b@example.com", "monitorIds": [monitor] }))),
+        ("import_subscribers", with(&of_page, json!({ "csv": "c@example.com", "dryRun": true }))),
+        ("export_subscribers", of_page.clone()),
         ("delete_subscriber", subscriber),
         ("get_alerts", of_page.clone()),
         ("update_alerts", with(&of_page, json!({ "repeatMinutes": 30, "automaticIncidents": false }))),
@@ -178,7 +180,10 @@ async fn every_tool_conforms_to_its_schemas() {
     let documents: BTreeMap<String, Value> = operations()
         .into_iter()
         .map(|operation| {
-            let schema = operation.response.document.as_ref().map_or_else(|| json!({}), standalone_schema);
+            // A text is in the result as `csv`.
+            let document = operation.response.document.as_ref();
+            let document = document.filter(|_| operation.response.media == "application/json");
+            let schema = document.map_or_else(|| json!({}), standalone_schema);
             (operation.id.to_lowercase(), schema)
         })
         .collect();

@@ -16,6 +16,16 @@ pub(super) fn examples_of(name: &str) -> Vec<Value> {
         "AlertSettings" => vec![json!({ "repeatMinutes": 30, "automaticIncidents": true })],
         "Subscriber" => vec![subscriber()],
         "SubscriberListResponse" => vec![json!({ "subscribers": [subscriber()], "nextCursor": null })],
+        "SubscriberImport" => {
+            vec![json!({ "csv": "email,monitors\nann@example.com,Checkout\nbob@example.com,\n", "dryRun": true })]
+        }
+        "SubscriberImportResult" => vec![imported()],
+        "SubscriberImportResponse" => vec![json!({ "import": imported() })],
+        "RefusedLine" => vec![json!({ "line": 7, "rule": "must be an email address" })],
+        "SubscriberExport" => vec![json!(
+            "address,type,state,since,monitors\r\n\
+             reader@example.com,email,confirmed,2026-03-01T09:04:51.770Z,Checkout\r\n"
+        )],
         "SubscriberCreate" => {
             vec![json!({ "email": "reader@example.com", "monitorIds": [MONITOR.to_string()] })]
         }
@@ -51,7 +61,14 @@ fn subscriber() -> Value {
     json!({
         "id": SUBSCRIBER.to_string(), "pageId": PAGE.to_string(), "type": "email", "email": "reader@example.com",
         "url": null, "monitorIds": [MONITOR.to_string()], "confirmedAt": "2026-03-01T09:04:51.770Z",
-        "offSince": null, "offReason": null, "createdAt": "2026-03-01T09:02:17.306Z",
+        "queuedAt": null, "offSince": null, "offReason": null, "createdAt": "2026-03-01T09:02:17.306Z",
+    })
+}
+
+fn imported() -> Value {
+    json!({
+        "dryRun": true, "added": 180, "known": 12, "repeated": 0, "optedOut": 1, "refused": 1,
+        "refusedLines": [{ "line": 7, "rule": "must be an email address" }],
     })
 }
 

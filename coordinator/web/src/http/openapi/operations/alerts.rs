@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::http::api::alerts::{self, AlertsDocument};
 use crate::http::api::deliveries::view::{DeliveryDetailDocument, DeliveryList};
 use crate::http::api::destinations::{body, view::DestinationDocument};
+use crate::http::api::subscriber_transfer::{self, ImportDocument};
 use crate::http::api::subscribers::{self, SubscriberDocument, SubscriberList};
 use crate::http::openapi::examples;
 use crate::http::openapi::operation::{ApiOperation, LIMIT_ABOUT, limit};
@@ -21,6 +22,11 @@ refused, and so are a chat service's addresses under another type. A page may ha
 422. A mailbox other than the account's own is `pending` until its owner follows a confirmation link, which is \
 mailed at most once a day across all pages; a second request within the day returns 400. Until then nothing else is \
 sent to it. Saving a pending destination again after a day sends a new link.";
+
+const IMPORT_ABOUT: &str = "Each new address gets one mail with a confirmation link; nothing else is sent until it is \
+followed. The mails are spread, so that the limits of single invitations hold: an import may take days, and an address \
+that could not be asked within 60 days is dropped. Addresses that are on the page stay as they are, and readers who \
+unsubscribed are not asked. A repeated import adds nothing. 5,000 addresses of a page may wait; more return 400.";
 
 pub(super) fn operations() -> Vec<ApiOperation> {
     vec![
@@ -160,6 +166,23 @@ pub(super) fn operations() -> Vec<ApiOperation> {
                 "subscriber",
                 "The new subscriber, unconfirmed.",
             ),
+        ApiOperation::new("importSubscribers", Method::POST, "/pages/{pageId}/subscribers/import")
+            .with_summary(SUBSCRIBERS, "Import mailboxes to invite")
+            .about(IMPORT_ABOUT)
+            .tool_description(
+                "Each new address gets one mail with a confirmation link, and nothing else until it is followed. The \
+                 mails are spread over hours or days. Use dryRun first.",
+            )
+            .notifies()
+            .accepts("SubscriberImport", |description| subscriber_transfer::read(description))
+            .responds::<ImportDocument>(200, "SubscriberImportResponse", "import", "Counts, and the refused lines."),
+        ApiOperation::new("exportSubscribers", Method::GET, "/pages/{pageId}/subscribers.csv")
+            .with_summary(SUBSCRIBERS, "Export a page's subscribers as CSV")
+            .about(
+                "Oldest first: address, type, state, since and monitors. Of a webhook only the host is shown; a read \
+                 key gets masked addresses. Cells that a spreadsheet would run as a formula begin with an apostrophe.",
+            )
+            .responds_text(subscriber_transfer::CSV, "SubscriberExport", "The subscribers."),
         ApiOperation::new("deleteSubscriber", Method::DELETE, "/pages/{pageId}/subscribers/{subscriberId}")
             .with_summary(SUBSCRIBERS, "Delete a subscriber")
             .about("Its waiting deliveries are not sent. This can't be undone.")

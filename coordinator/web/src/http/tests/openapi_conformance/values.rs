@@ -152,6 +152,8 @@ impl ConformanceFixture {
             (_, "chat") => filled("@a"),
             (_, "token") => filled(""),
             (_, "key") => Some("0".repeat(length)),
+            // Its limit is in bytes.
+            (_, "csv") => Some("a".repeat(length)),
             (_, "body" | "password") => Some("\u{e9}".repeat(length)),
             // Lengths are in characters, not bytes, without surrounding whitespace.
             _ if length > 0 => Some(format!("  {}\n", "\u{1f6a2}".repeat(length)).trim_end_matches('\n').to_owned()),

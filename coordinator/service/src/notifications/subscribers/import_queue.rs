@@ -1,0 +1,139 @@
+//! Asks imported addresses, as fast as the limits of confirmation mails allow.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use parallax_core::id::{PageId, SubscriberId};
+use parallax_core::page::Page;
+use parallax_core::subscriber::confirmation_limit::ConfirmationOrigin;
+use parallax_core::subscriber::request::{SubscriberAddress, SubscriptionRequest};
+use parallax_core::subscriber::{Contact, Subscriber};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::SubscriberService;
+use crate::notifications::confirmation_requests::request_key;
+use crate::{ServiceError, ServiceResult};
+
+/// Pause between two passes: the shortest limit counts by the minute.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// Subscribers read per query.
+const AT_ONCE: usize = 512;
+
+/// Pages with imported addresses that wait to be asked, each with the last subscriber that was considered.
+#[derive(Debug, Default)]
+pub(super) struct ImportQueue {
+    pages: Mutex<BTreeMap<PageId, Option<SubscriberId>>>,
+    added: Notify,
+}
+
+impl ImportQueue {
+    /// Adds a page. One that is in the queue keeps its place.
+    pub(super) fn add(&self, page: PageId) {
+        self.pages().entry(page).or_default();
+        self.added.notify_one();
+    }
+
+    pub(super) fn pages(&self) -> MutexGuard<'_, BTreeMap<PageId, Option<SubscriberId>>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Result of asking one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AskResult {
+    /// It was asked, or can't be today.
+    Done,
+    /// A limit is reached: the page waits.
+    Full,
+}
+
+impl SubscriberService {
+    /// Asks imported addresses, as long as the coordinator runs.
+    pub(super) async fn run_import_queue(&self) {
+        loop {
+            match self.ask_queued().await {
+                Err(error) => tracing::warn!(%error, "imported addresses can't be asked; retrying in a minute"),
+                Ok(()) if self.import_queue.pages().is_empty() => {
+                    self.import_queue.added.notified().await;
+                    continue;
+                }
+                Ok(()) => {}
+            }
+            sleep(INTERVAL).await;
+        }
+    }
+
+    /// Asks the addresses of every page in the queue, up to the limits.
+    pub(super) async fn ask_queued(&self) -> ServiceResult<()> {
+        let pages: Vec<(PageId, Option<SubscriberId>)> =
+            self.import_queue.pages().iter().map(|(page, after)| (*page, *after)).collect();
+        for (id, after) in pages {
+            // Taken out first: an import meanwhile adds the page again.
+            self.import_queue.pages().remove(&id);
+            let after = self.ask_page_with_id(id, after).await.inspect_err(|_| self.import_queue.add(id))?;
+            // At the end of the page it leaves the queue. The next sweep finds addresses that could not be asked today.
+            if let Some(after) = after {
+                self.import_queue.pages().insert(id, Some(after));
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask_page_with_id(&self, id: PageId, after: Option<SubscriberId>) -> ServiceResult<Option<SubscriberId>> {
+        match self.context.store().reader().page(id)? {
+            Some(page) => self.ask_page(&page.value, after).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Asks a page's addresses after that one. Returns the last one before a limit was reached; `None` at the end.
+    async fn ask_page(&self, page: &Page, from: Option<SubscriberId>) -> ServiceResult<Option<SubscriberId>> {
+        let (id, mut after) = (page.id, from);
+        loop {
+            let slice = self.context.store().read(move |store| store.subscribers_of(id, after, AT_ONCE)).await?;
+            if slice.is_empty() {
+                return Ok(None);
+            }
+            for subscriber in slice.into_iter().map(|it| it.value) {
+                if subscriber.is_queued() && self.ask_imported(page, &subscriber).await? == AskResult::Full {
+                    // The first of all has none before it: an id below every other.
+                    return Ok(Some(after.unwrap_or(SubscriberId::from_u128(0))));
+                }
+                after = Some(subscriber.id);
+            }
+        }
+    }
+
+    async fn ask_imported(&self, page: &Page, subscriber: &Subscriber) -> ServiceResult<AskResult> {
+        let Contact::Email(email) = &subscriber.contact else { return Ok(AskResult::Done) };
+        let name = request_key(&SubscriberAddress::Email(email.clone()));
+        let last = self.context.store().reader().stored_response(&name)?;
+        // Asked for another page within the last day.
+        if last.is_some_and(|last| last.value.expires_at > self.context.now()) {
+            return Ok(AskResult::Done);
+        }
+        if !self.limits.has_room_for_import(page).await? {
+            return Ok(AskResult::Full);
+        }
+        let on_page = self.context.monitor_ids(page).await?;
+        let chosen = subscriber.monitors.iter().flatten().filter(|id| on_page.contains(id));
+        let chosen: Vec<String> = chosen.map(ToString::to_string).collect();
+        let monitors = (!chosen.is_empty()).then_some(chosen);
+        let ask = SubscriptionRequest { email: Some(email.clone()), url: None, monitors };
+        match self.subscribe_by(ConfirmationOrigin::Owner, page, &ask, None).await {
+            Ok(_) => Ok(AskResult::Done),
+            Err(
+                ServiceError::PageConfirmationLimit { .. }
+                | ServiceError::AccountConfirmationLimit { .. }
+                | ServiceError::PlanLimit(_),
+            ) => Ok(AskResult::Full),
+            Err(error @ ServiceError::Invalid(_)) => {
+                tracing::warn!(%error, page = %page.id, "an imported address can't be asked");
+                Ok(AskResult::Done)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
