@@ -61,6 +61,7 @@ pub mod slowness;
 pub mod subscriber;
 pub mod text;
 pub mod time;
+pub mod undo;
 pub mod uptime;
 pub mod validation;
 pub mod vantage;

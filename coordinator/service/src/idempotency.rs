@@ -23,6 +23,7 @@ use parallax_store::{Batch, Expect, Op, Presence, StoredResponse};
 use sha2::{Digest, Sha256};
 
 use super::context::ServiceContext;
+use super::undo_offer::UndoOffer;
 use super::{ActorId, Caller, ServiceError, ServiceResult};
 
 /// Name of the header, as written in errors.
@@ -36,6 +37,7 @@ const LONG_ANSWER: u8 = 0;
 pub struct IdempotentRequest<'a, T> {
     key: Option<IdempotencyKey>,
     answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync),
+    undo: Option<&'a UndoOffer>,
 }
 
 impl<T> std::fmt::Debug for IdempotentRequest<'_, T> {
@@ -120,7 +122,19 @@ impl IdempotencyKey {
 impl<'a, T> IdempotentRequest<'a, T> {
     /// A request with that identity (without one it is executed each time), whose answer is written by `answer`.
     pub fn new(key: Option<IdempotencyKey>, answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync)) -> Self {
-        Self { key, answer }
+        Self { key, answer, undo: None }
+    }
+
+    /// The same request, whose change can be undone with that offer. The answer is written once it is known if the
+    /// offer holds.
+    #[must_use]
+    pub fn undoable(self, undo: &'a UndoOffer) -> Self {
+        Self { undo: Some(undo), ..self }
+    }
+
+    /// The offer to undo its change, if it has one.
+    pub(super) const fn undo(&self) -> Option<&'a UndoOffer> {
+        self.undo
     }
 
     /// Writes the answer.
@@ -184,6 +198,7 @@ impl ServiceContext {
                 return Ok((outcome, None));
             }
             let (created, mut batch) = make(page).await?;
+            self.note_editor(caller, &mut batch);
             self.store_answer(once, &created, &mut batch)?;
             Ok((RequestOutcome::Fresh(created), (!batch.is_empty()).then_some(batch)))
         })

@@ -15,6 +15,7 @@ pub mod evidence;
 pub mod hosts;
 pub mod idempotency;
 pub mod incidents;
+mod last_editor;
 mod last_uses;
 pub mod mesh;
 pub mod monitors;
@@ -27,6 +28,8 @@ mod records;
 pub mod secret_text;
 pub mod statistics;
 pub mod store_admin;
+pub mod undo;
+pub mod undo_offer;
 
 use std::sync::Arc;
 
@@ -68,6 +71,7 @@ use self::public_pages::PublicPageService;
 use self::statistics::{NoStatistics, Statistics};
 use self::store_admin::StoreService;
 use self::subscribers::SubscriberService;
+use self::undo::UndoService;
 
 /// All services, by subject.
 #[derive(Debug)]
@@ -114,6 +118,8 @@ pub struct Services {
     pub mesh: MeshService,
     /// The store, for the operator.
     pub store: StoreService,
+    /// Undo of changes that were made a moment ago.
+    pub undo: UndoService,
     context: Arc<ServiceContext>,
 }
 
@@ -172,6 +178,7 @@ impl Services {
         let history = Arc::new(HistoryService::new(context));
         let incidents = Arc::new(IncidentService::new(context));
         let limits = Arc::new(ConfirmationLimits::new(context));
+        let subscribers = Arc::new(SubscriberService::new(context, &limits));
         Arc::new(Self {
             accounts: AccountService::new(context),
             pages: Arc::new(PageService::new(context, &keys)),
@@ -182,7 +189,8 @@ impl Services {
             alert_settings: AlertSettingsService::new(context),
             destinations: Arc::new(DestinationService::new(context, &limits)),
             deliveries: DeliveryService::new(context),
-            subscribers: Arc::new(SubscriberService::new(context, &limits)),
+            undo: UndoService::new(context, (&monitors, &subscribers, &keys)),
+            subscribers,
             people: PeopleService::new(context),
             page_access: PageAccessService::new(context, &hosts),
             public_pages: PublicPageService::new(context, &monitors, &incidents, &history),

@@ -16,6 +16,7 @@ mod page_events;
 mod page_limits;
 mod people;
 mod set_up;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

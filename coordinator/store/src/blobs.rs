@@ -1,6 +1,6 @@
 //! Opaque values, encoded by their writers: blocks, roll-ups, checkpoints and stored responses.
 
-use parallax_core::id::{KeyId, MonitorId, PersonId};
+use parallax_core::id::{AccountId, KeyId, MonitorId, PersonId};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
 
@@ -54,6 +54,8 @@ pub struct StoredResponse {
 
 /// Stored responses per API key or person, at most.
 pub(crate) const MAX_RESPONSES_PER_KEY: usize = 1000;
+/// Records that an account's changes can be undone with, at most.
+pub(crate) const MAX_RESPONSES_PER_ACCOUNT: usize = 200;
 /// Their bytes, at most, with their names.
 pub(crate) const MAX_RESPONSE_BYTES_PER_KEY: usize = 2 << 20;
 
@@ -64,7 +66,15 @@ impl StoredResponse {
     }
 }
 
-/// Returns the API key or person and the rest of an idempotency name; `None` for a name of the service itself.
+/// Returns the API key, person or account and the rest of a name; `None` for a name of the service itself.
 pub(super) fn split_owner(name: &str) -> Option<(&str, &str)> {
-    name.split_once('/').filter(|(owner, _)| owner.parse::<KeyId>().is_ok() || owner.parse::<PersonId>().is_ok())
+    let is_owner = |owner: &str| {
+        owner.parse::<KeyId>().is_ok() || owner.parse::<PersonId>().is_ok() || owner.parse::<AccountId>().is_ok()
+    };
+    name.split_once('/').filter(|(owner, _)| is_owner(owner))
+}
+
+/// Returns the maximum number of stored responses of that owner.
+pub(super) fn max_responses(owner: &str) -> usize {
+    if owner.parse::<AccountId>().is_ok() { MAX_RESPONSES_PER_ACCOUNT } else { MAX_RESPONSES_PER_KEY }
 }

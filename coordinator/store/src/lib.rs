@@ -20,7 +20,7 @@ pub mod samples;
 pub mod snapshots;
 mod write_health;
 
-pub use batch::{Batch, CommitReceipt, Expect, Op, Presence};
+pub use batch::{Batch, CommitReceipt, Expect, MAX_EXPIRED_PER_OP, Op, Presence};
 pub use blobs::{Block, Checkpoint, Rollup, StoredResponse};
 pub use handle::Store;
 pub use notifications::{NotificationRead, WaitingDelivery};

@@ -26,7 +26,7 @@ use parallax_core::page::domain::ReservedHostname;
 use parallax_core::vantage::{NetworkNo, Region};
 
 use super::batch::{MAX_DAYS_PER_OP, MAX_EXPIRED_PER_OP, MAX_TRIMMED_PER_OP};
-use super::blobs::{MAX_RESPONSE_BYTES_PER_KEY, MAX_RESPONSES_PER_KEY, split_owner};
+use super::blobs::{MAX_RESPONSE_BYTES_PER_KEY, max_responses, split_owner};
 use super::{
     Batch, Block, Checkpoint, CommitReceipt, Expect, Op, Presence, Result, Rollup, StoreError, StoreWrite,
     StoredResponse, VersionedValue,
@@ -197,7 +197,7 @@ impl MemoryState {
         loop {
             let of_owner = self.stored_responses.iter().filter(|(other, _)| is_of(other));
             let sizes = of_owner.clone().map(|(name, it)| it.value.bytes(name));
-            if of_owner.clone().count() <= MAX_RESPONSES_PER_KEY && sizes.sum::<usize>() <= MAX_RESPONSE_BYTES_PER_KEY {
+            if of_owner.clone().count() <= max_responses(owner) && sizes.sum::<usize>() <= MAX_RESPONSE_BYTES_PER_KEY {
                 return;
             }
             let others = of_owner.filter(|(other, _)| *other != name);

@@ -9,12 +9,13 @@ use parallax_core::plan::PlanLimitError;
 use parallax_core::role::Permission;
 use parallax_core::text;
 use parallax_core::time::MINUTE;
+use parallax_core::undo::InverseChange;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 use subtle::ConstantTimeEq;
 
 use crate::context::ServiceContext;
-use crate::idempotency::{IdempotencyKey, IdempotentRequest};
+use crate::idempotency::{IdempotencyKey, IdempotentRequest, RequestOutcome};
 use crate::last_uses::LastUses;
 use crate::secret_text::ApiKeyText;
 use crate::{Caller, ServiceError, ServiceResult};
@@ -110,15 +111,37 @@ impl KeyService {
         self.list(caller.account).await
     }
 
-    /// Revokes a key of the caller's account at once and permanently.
+    /// Revokes a key of the caller's account at once.
     ///
     /// # Errors
     /// [`ServiceError::RoleForbids`], [`ServiceError::NotFound`] for a key that the account does not have.
-    pub async fn revoke_as_member(&self, caller: &Caller, id: KeyId) -> ServiceResult<()> {
+    pub async fn revoke_as_member(
+        &self,
+        caller: &Caller,
+        id: KeyId,
+        once: &IdempotentRequest<'_, ()>,
+    ) -> ServiceResult<RequestOutcome<()>> {
         caller.require(Permission::ManageAccount)?;
-        let key = self.context.store().reader().key(id)?.map(|key| key.value);
-        key.filter(|key| key.account == caller.account).ok_or(ServiceError::NotFound)?;
-        self.revoke(id).await
+        let revoked = self.context.commit_change(id.to_u128(), || async move {
+            if let Some(answer) = self.context.replayed_answer(once)? {
+                return Ok(((RequestOutcome::Replayed(answer), None), None));
+            }
+            let key = self.context.store().reader().key(id)?.map(|key| key.value);
+            let key = key.filter(|key| key.account == caller.account).ok_or(ServiceError::NotFound)?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Key(id, Presence::Present)).write(Op::DeleteKey(id));
+            self.context.record_undo(caller, once, || InverseChange::Key(Box::new(key.clone())), &mut batch);
+            self.context.store_answer(once, &(), &mut batch)?;
+            Ok(((RequestOutcome::Fresh(()), Some(key)), Some(batch)))
+        });
+        let (outcome, key) = revoked.await?;
+        key.iter().for_each(|key| self.evict(key));
+        Ok(outcome)
+    }
+
+    /// Adds a key that was stored again to the index.
+    pub(crate) fn index(&self, key: &ApiKey) -> ServiceResult<()> {
+        self.with_key_index(|names| names.insert(key.hash, key.id)).map(|_| ())
     }
 
     async fn create_with(&self, new: NewKey, batch: &mut Batch) -> ServiceResult<(ApiKey, ApiKeyText)> {

@@ -116,7 +116,9 @@ impl MonitorService {
                 let monitors = self.context.store().read(move |store| store.monitors_of(id)).await?;
                 let monitors = monitors.into_iter().map(|monitor| (monitor.value.id, monitor)).collect();
                 let effects = self.incident_effects(&page).await?;
-                Ok(self.apply_bulk(&page, &change, &monitors, effects))
+                let (report, mut batch) = self.apply_bulk(&page, &change, &monitors, effects);
+                self.record_undo_of_monitors(caller, once, &monitors, (page.id, &mut batch));
+                Ok((report, batch))
             })
             .await?;
         Ok(match outcome {

@@ -9,7 +9,9 @@ mod incident_effects;
 pub mod inspection;
 pub mod order;
 pub mod pings;
+mod undo;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::check::{Check, CheckKind};
@@ -206,6 +208,8 @@ impl MonitorService {
                         self.apply_to_incidents(&page, before, change_kind, false, &mut batch).await?;
                     }
                 }
+                let before = BTreeMap::from([(id, monitor)]);
+                self.record_undo_of_monitors(caller, once, &before, (page.id, &mut batch));
                 let account = self.context.store().reader().account(page.account)?.ok_or(ServiceError::NotFound)?;
                 let mut monitor_view = self.monitor_with_state(&page, changed).await?;
                 // The driver has not processed the change yet.

@@ -54,11 +54,13 @@ impl MonitorService {
                 let present = ids_of(&monitors);
                 let ids = edit.validate(&present)?;
                 let mut batch = Batch::new();
+                let monitors = monitors.into_iter().map(|monitor| (monitor.value.id, monitor)).collect();
                 if ids != present {
-                    write_order(&ids, monitors, &mut batch);
+                    write_order(&ids, &monitors, &mut batch);
                     batch.expect(Expect::Page(id, Presence::Present));
                     batch.event(self.context.page_event(id, EditKind::Changed));
                 }
+                self.record_undo_of_monitors(caller, once, &monitors, (id, &mut batch));
                 Ok((MonitorOrder { page: id, ids }, batch))
             })
             .await
@@ -70,12 +72,11 @@ fn ids_of(monitors: &[VersionedValue<Monitor>]) -> Vec<MonitorId> {
 }
 
 /// Adds the monitors whose position changes to the batch. One that is created meanwhile has a greater position.
-fn write_order(ids: &[MonitorId], monitors: Vec<VersionedValue<Monitor>>, batch: &mut Batch) {
-    let mut monitors: BTreeMap<_, _> = monitors.into_iter().map(|monitor| (monitor.value.id, monitor)).collect();
+fn write_order(ids: &[MonitorId], monitors: &BTreeMap<MonitorId, VersionedValue<Monitor>>, batch: &mut Batch) {
     for (position, id) in (0..).zip(ids) {
-        let Some(VersionedValue { revision, value: monitor }) = monitors.remove(id) else { continue };
+        let Some(VersionedValue { revision, value: monitor }) = monitors.get(id) else { continue };
         if monitor.position != position {
-            batch.expect(Expect::Monitor(*id, Presence::At(revision))).write(Monitor { position, ..monitor });
+            batch.expect(Expect::Monitor(*id, Presence::At(*revision))).write(Monitor { position, ..monitor.clone() });
         }
     }
 }

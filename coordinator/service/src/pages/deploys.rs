@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parallax_core::deploy::{Deploy, DeployEdit, MAX_DEPLOYS};
 use parallax_core::id::{DeployId, PageId};
 use parallax_core::plan::PlanLimitError;
+use parallax_core::undo::InverseChange;
 use parallax_store::{Batch, Expect, Op, Presence};
 
 use crate::context::ServiceContext;
@@ -81,8 +82,9 @@ impl DeployService {
         self.context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
                 let deploy = self.context.store().reader().deploy(id)?;
-                deploy.filter(|deploy| deploy.value.page == page.id).ok_or(ServiceError::NotFound)?;
+                let deploy = deploy.filter(|deploy| deploy.value.page == page.id).ok_or(ServiceError::NotFound)?;
                 let mut batch = Batch::new();
+                self.context.record_undo(caller, once, || InverseChange::Deploy(Box::new(deploy.value)), &mut batch);
                 batch.expect(Expect::Deploy(id, Presence::Present)).write(Op::DeleteDeploy(id));
                 Ok(((), batch))
             })

@@ -243,6 +243,7 @@ async fn an_acknowledgement_needs_the_answer_of_the_driver() {
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits::default(),
         allow_private: false,
+        sends_mail: true,
         access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let service = Services::new(ServiceParts::disconnected(store, outage.world.clock.clone(), settings));

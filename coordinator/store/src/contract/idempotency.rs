@@ -1,9 +1,9 @@
 //! Contract for stored responses: kept until they expire, and bounded per API key.
 
-use parallax_core::id::KeyId;
+use parallax_core::id::{AccountId, KeyId};
 
 use super::conflict;
-use crate::blobs::{MAX_RESPONSE_BYTES_PER_KEY, MAX_RESPONSES_PER_KEY};
+use crate::blobs::{MAX_RESPONSE_BYTES_PER_KEY, MAX_RESPONSES_PER_ACCOUNT, MAX_RESPONSES_PER_KEY};
 use crate::samples::*;
 use crate::{Batch, Expect, Op, Presence, StoredResponse};
 
@@ -61,6 +61,12 @@ pub(super) fn stored_responses_of_a_key_are_bounded_and_evicted_oldest_first(sto
     store.write(Op::DeleteExpiredResponses(at(6000)));
     assert_eq!(remaining(store), 0);
     write(store, (0..10).map(|n| (name(1, n), small(7000 + n))).collect());
+    assert_eq!(remaining(store), 10);
+    // An account has a bound of its own.
+    let undo = |n: usize| format!("{}/undo/{n:04}", AccountId::from_u128(1));
+    write(store, (0..MAX_RESPONSES_PER_ACCOUNT + 5).map(|n| (undo(n), small(8000 + n))).collect());
+    let kept = (0..MAX_RESPONSES_PER_ACCOUNT + 5).filter(|n| exists(store, &undo(*n))).count();
+    assert_eq!((kept, exists(store, &undo(4)), exists(store, &undo(5))), (MAX_RESPONSES_PER_ACCOUNT, false, true));
     assert_eq!(remaining(store), 10);
     assert!(store.reader.verify().is_ok());
 }

@@ -1,4 +1,4 @@
-//! Stored responses for idempotency: bounded per API key, evicted oldest first, and deleted once they expire.
+//! Stored responses for idempotency: bounded per owner, evicted oldest first, and deleted once they expire.
 
 use parallax_core::time::Timestamp;
 
@@ -6,7 +6,7 @@ use super::layout;
 use super::pending::PendingChanges;
 use crate::Result;
 use crate::batch::MAX_EXPIRED_PER_OP;
-use crate::blobs::{MAX_RESPONSE_BYTES_PER_KEY, MAX_RESPONSES_PER_KEY, StoredResponse, split_owner};
+use crate::blobs::{MAX_RESPONSE_BYTES_PER_KEY, StoredResponse, max_responses, split_owner};
 
 /// A response as it is stored.
 pub(super) type ResponseRecord = ([u8; 32], Vec<u8>, Timestamp);
@@ -27,7 +27,7 @@ pub(super) fn store_response(pending: &mut PendingChanges<'_>, name: &str, respo
     let (mut count, mut total_bytes) = totals(pending, owner)?;
     (count, total_bytes) = (count + 1, total_bytes + bytes);
     pending.put(totals_key(owner), &(count, total_bytes))?;
-    while count > MAX_RESPONSES_PER_KEY as u64 || total_bytes > MAX_RESPONSE_BYTES_PER_KEY as u64 {
+    while count > max_responses(owner) as u64 || total_bytes > MAX_RESPONSE_BYTES_PER_KEY as u64 {
         // Except the new one: after the clock was set back, that would be the oldest.
         let oldest = pending.scan(layout::prefix_range(&responses_prefix(owner)), 2)?;
         let names = oldest.iter().filter_map(|(key, _)| Some((key, name_of(owner, key)?)));

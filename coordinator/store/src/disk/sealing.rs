@@ -6,7 +6,7 @@
 //! | `dt` destinations | webhook secrets, bot tokens, chat addresses |
 //! | `du` subscribers | mail addresses, webhook secrets and addresses |
 //! | `vd` deliveries | the same of their recipients, and whole messages with links that need no sign-in |
-//! | `dr` stored responses | secrets that a response showed once |
+//! | `dr` stored responses | secrets that a response showed once, and records that an undo brings back |
 //! | `pi` pings | bodies that jobs sent |
 //!
 //! Everything else stays in plain text: measurements (`ms`, `or`, `bl`, `r*`, `f*`, `tc`), events (`ev`) and the

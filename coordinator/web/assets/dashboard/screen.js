@@ -77,8 +77,7 @@ const dashboard = (() => {
   };
   if (toast) {
     const address = new URL(location);
-    address.searchParams.delete("done");
-    address.searchParams.delete("count");
+    for (const name of ["undo", "done", "count"]) address.searchParams.delete(name);
     history.replaceState(null, "", address);
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) setTimeout(dismiss, 10000);
   }

@@ -20,6 +20,7 @@ mod dashboard_screens;
 mod dashboard_secrets;
 mod dashboard_set_up;
 mod dashboard_sign_in;
+mod dashboard_undo;
 mod dashboard_windows;
 mod evidence;
 mod fast_path;

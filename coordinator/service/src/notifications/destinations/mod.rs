@@ -16,6 +16,7 @@ use parallax_core::id::{DestinationId, PageId};
 use parallax_core::plan::PlanLimitError;
 use parallax_core::role::Permission;
 use parallax_core::time::Timestamp;
+use parallax_core::undo::InverseChange;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
@@ -216,8 +217,10 @@ impl DestinationService {
         caller.require(Permission::ManageAlerts)?;
         self.context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
-                self.context.destination_on(&page, id)?;
+                let destination = self.context.destination_on(&page, id)?.value;
                 let mut batch = Batch::new();
+                let inverse = || InverseChange::Destination(Box::new(destination));
+                self.context.record_undo(caller, once, inverse, &mut batch);
                 batch.expect(Expect::Destination(id, Presence::Present)).write(Op::DeleteDestination(id));
                 Ok(((), batch))
             })

@@ -6,6 +6,7 @@ use parallax_core::role::Permission;
 use parallax_core::subscriber::confirmation_limit::ConfirmationOrigin;
 use parallax_core::subscriber::request::SubscriptionRequest;
 use parallax_core::subscriber::{Contact, MAX_SUBSCRIBERS, Subscriber};
+use parallax_core::undo::InverseChange;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, StoreRead, VersionedValue};
 
@@ -285,6 +286,11 @@ impl SubscriberService {
                 let subscriber = self.subscriber_on(&page, id)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::Subscriber(id, Presence::At(subscriber.revision))).write(Op::DeleteSubscriber(id));
+                if once.undo().is_some() {
+                    batch.write(self.note_of_removal(&subscriber.value));
+                }
+                let inverse = || InverseChange::Subscriber(Box::new(subscriber.value));
+                self.context.record_undo(caller, once, inverse, &mut batch);
                 Ok(((), batch))
             })
             .await

@@ -12,6 +12,7 @@ mod pending_task;
 mod request;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -275,6 +276,10 @@ impl SubscriberService {
                     }
                     batch
                 });
+                let batch = match batch {
+                    Some(batch) => Some(batch),
+                    None => self.removal_without_undo(link)?,
+                };
                 Ok(((), batch))
             })
             .await

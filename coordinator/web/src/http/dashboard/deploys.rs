@@ -7,13 +7,13 @@ use futures_util::FutureExt;
 use parallax_core::deploy::Deploy;
 use parallax_core::id::DeployId;
 use parallax_core::recurrence::local_to_timestamp;
-use parallax_core::role::Permission;
 use parallax_core::time::Timestamp;
+use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
-use parallax_service::{Caller, ServiceError};
+use parallax_service::undo_offer::UndoOffer;
 
 use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path, saved};
-use super::page_screen::{PageScreen, ScreenQuestion, names_of, reply_with};
+use super::page_screen::{PageScreen, names_of, reply_with};
 use super::{SignedIn, see_other};
 use crate::http::HttpContext;
 use crate::http::api::deploys as api;
@@ -37,10 +37,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         ),
         (
             "/app/pages/{page}/deploys/{deploy}/delete",
-            vec![
-                (GET, signed_in_route(|context, call| ask_delete(context, call).boxed())),
-                (POST, signed_in_route(|context, call| delete(context, call).boxed())),
-            ],
+            vec![(POST, signed_in_route(|context, call| delete(context, call).boxed()))],
         ),
     ]
 }
@@ -120,32 +117,15 @@ fn curl(base_url: &str, page_screen: &PageScreen) -> String {
     )
 }
 
-/// `GET /app/pages/{page}/deploys/{deploy}/delete`
-async fn ask_delete(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let id = call.id::<DeployId>("deploy")?;
-    let caller = call.caller.caller.clone();
-    caller.require(Permission::Edit)?;
-    let page_screen = PageScreen::read(&context, &call)?;
-    let deploys = context.service.deploys.list(&caller, page_screen.page.id).await?;
-    let deploy = deploys.into_iter().find(|deploy| deploy.id == id).ok_or(ServiceError::NotFound)?;
-    let question = ScreenQuestion {
-        href: format!("{}/deploys/{id}/delete", page_screen.base),
-        back: format!("{}/deploys", page_screen.base),
-        title: format!("Delete {}?", deploy.version),
-        text: "Its mark disappears from the charts.".to_owned(),
-        act: "Delete deploy",
-        keep: "Keep it",
-    };
-    page_screen.question(&context, &caller, Section::Deploys, question).await
-}
-
 /// `POST /app/pages/{page}/deploys/{deploy}/delete`
 async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let (page, id) = (call.page_id()?, call.id::<DeployId>("deploy")?);
     let submitted = SubmittedForm::read(&mut call).await?;
-    let path = Toast::address(&format!("/app/pages/{page}/deploys"), "deleted", 1);
-    let answer = |(): &()| path.clone().into_bytes();
-    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let undo = UndoOffer::default();
+    let list = format!("/app/pages/{page}/deploys");
+    let path = |(): &()| Toast::address_with_undo(&list, "deploy-deleted", 1, undo.token());
+    let answer = |done: &()| path(done).into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer).undoable(&undo);
     let deleted = context.service.deploys.delete(&call.caller.caller, page, id, &once).await?;
-    Ok(see_other(&result_path(deleted, |()| path.clone())))
+    Ok(see_other(&result_path(deleted, path)))
 }

@@ -7,11 +7,13 @@ use parallax_service::dashboard::PageSummary;
 use url::form_urlencoded;
 
 use super::SignedIn;
+use super::forms::new_key;
 use crate::http::HttpContext;
 use crate::http::error::ApiError;
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::{
-    Frame, PageEntry, Section, SignedInPerson, TOAST_COUNT_PARAM, TOAST_PARAM, Toast, clock,
+    Frame, PageEntry, Section, SignedInPerson, TOAST_COUNT_PARAM, TOAST_PARAM, Toast, UNDO_PARAM, UndoButton, clock,
+    duration,
 };
 
 /// Builds the frame of a screen of that section, about one page or all of them.
@@ -38,6 +40,16 @@ pub(super) struct FramePerson {
     pub(super) person: SignedInPerson,
     toast: Option<Toast>,
     accounts: usize,
+    undo: Option<UndoLink>,
+}
+
+/// A token by which the last form may be undone, as the query has it.
+#[derive(Debug)]
+struct UndoLink {
+    token: String,
+    caller: Caller,
+    /// Address of the screen without its toast.
+    next: String,
 }
 
 impl FramePerson {
@@ -54,7 +66,12 @@ impl FramePerson {
             let count = query_param(query, TOAST_COUNT_PARAM).and_then(|count| count.parse().ok());
             Toast::of(&name, count.unwrap_or(1))
         });
-        Self { person, toast, accounts: caller.accounts }
+        let undo = query_param(query, UNDO_PARAM).filter(|_| toast.is_some()).map(|token| UndoLink {
+            token,
+            caller: caller.caller.clone(),
+            next: without_toast(&caller.path, query),
+        });
+        Self { person, toast, accounts: caller.accounts, undo }
     }
 
     /// Builds the frame of a screen about a page that the caller was found to reach, or about all of them.
@@ -84,10 +101,42 @@ impl FramePerson {
             page,
             section,
             accounts: self.accounts,
-            toast: self.toast.clone(),
+            toast: self.toast.clone().map(|toast| self.with_undo(context, toast)),
             loaded_at: clock(context.service.now()),
         }
     }
+}
+
+impl FramePerson {
+    /// Adds the button to a toast, if the change can be undone. Of a revoked key it says when it was last used.
+    fn with_undo(&self, context: &HttpContext, toast: Toast) -> Toast {
+        let Some(UndoLink { token, caller, next }) = &self.undo else { return toast };
+        // A toast without its button is better than no screen.
+        let Ok(Some(change)) = context.service.undo.pending(caller, token) else { return toast };
+        let text = change.revoked_key.map(|(name, last_used)| match last_used {
+            Some(at) => format!("{name} revoked. It was used {} ago.", duration(context.service.now().since(at))),
+            None => format!("{name} revoked. It was never used."),
+        });
+        Toast { text: text.unwrap_or(toast.text), undo: Some(undo_button(token, &self.person.form_token, next)) }
+    }
+}
+
+/// Builds the button that undoes a change and leads back to that screen.
+pub(super) fn undo_button(token: &str, form_token: &str, next: &str) -> UndoButton {
+    UndoButton {
+        action: format!("/app/undo/{token}"),
+        next: next.to_owned(),
+        form_token: form_token.to_owned(),
+        once: new_key(),
+    }
+}
+
+/// Returns the address of a screen without the parameters of a toast.
+fn without_toast(path: &str, query: &str) -> String {
+    let is_kept = |name: &str| ![UNDO_PARAM, TOAST_PARAM, TOAST_COUNT_PARAM].contains(&name);
+    let pairs = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| is_kept(name));
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 /// Returns the first value of a query parameter; `None` if it is absent or empty.

@@ -10,9 +10,11 @@ use parallax_core::role::Permission;
 use parallax_core::validation::ValidationErrors;
 use parallax_service::ServiceError;
 use parallax_service::accounts::keys::NewKey;
+use parallax_service::idempotency::IdempotentRequest;
+use parallax_service::undo_offer::UndoOffer;
 
 use super::confirm::ask_to_confirm;
-use super::forms::{FormRefusal, ONCE, SubmittedForm, new_key};
+use super::forms::{FormRefusal, ONCE, SubmittedForm, new_key, result_path};
 use super::frame::frame;
 use super::page_screen::{reply, reply_with};
 use super::{SignedIn, see_other};
@@ -104,14 +106,19 @@ async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
 }
 
 /// `POST /app/account/keys/{key}/revoke`
-async fn revoke(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+async fn revoke(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let key: KeyId = call.id("key")?;
-    match context.service.keys.revoke_as_member(&call.caller.caller, key).await {
-        // Not found: a second click. The account has no such key, as asked.
-        Ok(()) | Err(ServiceError::NotFound) => {}
-        Err(error) => return Err(error.into()),
+    let submitted = SubmittedForm::read(&mut call).await?;
+    let undo = UndoOffer::default();
+    let path = |(): &()| Toast::address_with_undo(KEYS, "key-revoked", 1, undo.token());
+    let answer = |done: &()| path(done).into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer).undoable(&undo);
+    match context.service.keys.revoke_as_member(&call.caller.caller, key, &once).await {
+        Ok(outcome) => Ok(see_other(&result_path(outcome, path))),
+        // A second click without an idempotency key. The account has no such key, as asked.
+        Err(ServiceError::NotFound) => Ok(see_other(&Toast::address(KEYS, "key-revoked", 1))),
+        Err(error) => Err(error.into()),
     }
-    Ok(see_other(&Toast::address(KEYS, "key-revoked", 1)))
 }
 
 async fn create_key(
@@ -139,5 +146,5 @@ fn own_page(context: &HttpContext, call: &RoutedRequest<SignedIn>, id: &str) -> 
 async fn list_screen(context: &HttpContext, call: &mut RoutedRequest<SignedIn>) -> Result<KeysScreen, ApiError> {
     let keys = context.service.keys.list_as_member(&call.caller.caller).await?;
     let frame = frame(context, call, None, Section::Account).await?;
-    Ok(KeysScreen::new(frame, &keys, context.service.now()))
+    Ok(KeysScreen::new(frame, &keys, context.service.now(), &new_key()))
 }

@@ -37,6 +37,7 @@ mod sign_in;
 mod signed_in;
 mod subscriber_import;
 mod subscribers;
+mod undo;
 pub(super) use error_page::error_page;
 pub(super) use person::SignedIn;
 pub(super) use signed_in::respond;
@@ -90,6 +91,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         account_switch::rows(),
         join::rows(),
         password_reset::rows(),
+        undo::rows(),
     ];
     families.into_iter().flatten().collect()
 }

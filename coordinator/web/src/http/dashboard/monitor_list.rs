@@ -14,11 +14,13 @@ use parallax_core::role::Permission;
 use parallax_service::idempotency::{IdempotentRequest, RequestOutcome};
 use parallax_service::monitors::MonitorWithState;
 use parallax_service::monitors::bulk::{BulkReport, BulkResult};
+use parallax_service::undo_offer::UndoOffer;
 use parallax_service::{Caller, ServiceError};
 use serde::{Deserialize, Serialize};
 
 use super::forms::{Form, FormRefusal, FormStatus, ONCE, SubmittedForm, new_key};
-use super::frame::{frame, query_param};
+use super::frame::{frame, query_param, undo_button};
+use super::monitors::ending_incidents;
 use super::overview::inputs;
 use super::{SignedIn, screen, see_other};
 use super::{monitor_bulk_edit, monitor_order};
@@ -118,8 +120,8 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
         });
         return draw_fields(&context, &mut call, (page, named), &form, refusal).await;
     }
-    let down: Vec<String> = named.iter().filter(|it| it.is_down).map(|it| it.name.clone()).collect();
-    if act.pauses() && !down.is_empty() && form.text("confirm") != "pause" {
+    if act.pauses() && form.text("confirm") != "pause" && ends_incidents(&context, &caller, page, &named).await? {
+        let down = named.iter().filter(|it| it.is_down).map(|it| it.name.clone()).collect();
         let ids = named.iter().map(|it| it.id).collect();
         let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
         return Ok(screen(dashboard::render(&BulkScreen::ask_to_pause(frame, ids, down, new_key()))?));
@@ -134,9 +136,11 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
         let named = named.into_iter().map(|it| (it.id, it.name)).collect();
         return Ok(screen(dashboard::render(&BulkScreen::ask(frame, named, is_wrong, new_key()))?));
     }
-    let once = IdempotentRequest::new(idempotency_key, &BulkAnswer::write);
+    let undo = UndoOffer::default();
+    let write = |report: &BulkReport| BulkAnswer::of(report, &undo).write();
+    let once = IdempotentRequest::new(idempotency_key, &write).undoable(&undo);
     let answer = match context.service.monitors.change_many(&caller, page, &act.edit(&ids), &once).await {
-        Ok(RequestOutcome::Fresh(report) | RequestOutcome::Reread(report)) => BulkAnswer::of(&report),
+        Ok(RequestOutcome::Fresh(report) | RequestOutcome::Reread(report)) => BulkAnswer::of(&report, &undo),
         Ok(RequestOutcome::Replayed(answer)) => BulkAnswer::read(&answer)?,
         Err(error) if matches!(act, BulkAct::SetFields(_)) => {
             let refusal = FormRefusal::of(error)?;
@@ -150,11 +154,15 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
         }
     };
     if answer.refused.is_empty() {
-        return Ok(see_other(&Toast::address(&list, act.toast(), answer.changed)));
+        return Ok(see_other(&Toast::address_with_undo(&list, act.toast(), answer.changed, answer.undo.as_deref())));
     }
     let name = |id: &str| named.iter().find(|it| it.id.to_string() == id).map(|it| it.name.clone());
     let refused = answer.refused.into_iter().map(|(id, reason)| (name(&id).unwrap_or(id), reason)).collect();
-    let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
+    let mut frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
+    if let (Some(token), Some(toast)) = (&answer.undo, Toast::of(act.toast(), answer.changed)) {
+        let undo = Some(undo_button(token, &call.caller.form_token, &list));
+        frame.toast = Some(Toast { undo, ..toast });
+    }
     Ok(screen(dashboard::render(&BulkScreen::refused(frame, answer.changed, refused))?))
 }
 
@@ -269,22 +277,41 @@ struct BulkAnswer {
     changed: usize,
     /// Id of each monitor that was refused, with the reason.
     refused: Vec<(String, String)>,
+    /// Token by which the changes are undone. Answers of older versions lack it.
+    #[serde(default)]
+    undo: Option<String>,
 }
 
 impl BulkAnswer {
-    fn of(report: &BulkReport) -> Self {
+    fn of(report: &BulkReport, undo: &UndoOffer) -> Self {
         let refused = |it: &BulkResult| it.outcome.as_ref().err().map(|error| (it.id.clone(), reason(error)));
         let refused: Vec<_> = report.results.iter().filter_map(refused).collect();
-        Self { changed: report.results.len() - refused.len(), refused }
+        Self { changed: report.results.len() - refused.len(), refused, undo: undo.token().map(str::to_owned) }
     }
 
-    fn write(report: &BulkReport) -> Vec<u8> {
-        serde_json::to_vec(&Self::of(report)).unwrap_or_default()
+    fn write(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
     }
 
     fn read(answer: &[u8]) -> Result<Self, ServiceError> {
         serde_json::from_slice(answer).map_err(|error| ServiceError::Internal(error.to_string()))
     }
+}
+
+/// Returns true if pausing these monitors together ends an automatic incident.
+async fn ends_incidents(
+    context: &HttpContext,
+    caller: &Caller,
+    page: PageId,
+    named: &[ChosenMonitor],
+) -> Result<bool, ApiError> {
+    if !named.iter().any(|it| it.is_down) {
+        return Ok(false);
+    }
+    let monitors = context.service.monitors.list(caller, page).await?;
+    let is_chosen = |it: &&MonitorWithState| named.iter().any(|named| named.id == it.monitor.id);
+    let chosen: Vec<&MonitorWithState> = monitors.iter().filter(is_chosen).collect();
+    Ok(!ending_incidents(context, caller, page, &chosen).await?.is_empty())
 }
 
 /// Returns the chosen monitors of the page, in page order.

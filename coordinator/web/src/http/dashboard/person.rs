@@ -21,6 +21,8 @@ pub(in crate::http) struct SignedIn {
     pub(in crate::http) accounts: usize,
     /// Token of this session, which every form holds in its field `form_token`.
     pub(in crate::http) form_token: String,
+    /// Path of the requested screen.
+    pub(in crate::http) path: String,
     /// The session.
     pub(in crate::http) session: CurrentSession,
 }

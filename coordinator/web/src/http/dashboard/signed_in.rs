@@ -74,6 +74,7 @@ fn authenticate(context: &HttpContext, call: &RoutedRequest<()>) -> Result<Optio
         is_operator: session.person.is_operator,
         accounts: people.account_count(session.person.id)?,
         form_token: people.form_token(session.session.id),
+        path: call.path.clone(),
         session,
     }))
 }

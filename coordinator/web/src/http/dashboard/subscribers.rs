@@ -10,9 +10,10 @@ use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::subscribers::{SubscriberCounts, SubscriberFilter, SubscriberState};
+use parallax_service::undo_offer::UndoOffer;
 
 use super::forms::{Form, FormBody, FormRefusal, Saved, SubmittedForm, result_path, saved};
-use super::page_screen::{PageScreen, ScreenQuestion, address_with, names_of, reply_with};
+use super::page_screen::{PageScreen, address_with, names_of, reply_with};
 use super::{SignedIn, see_other};
 use crate::http::HttpContext;
 use crate::http::api::{mask, subscribers as api};
@@ -41,10 +42,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         ),
         (
             "/app/pages/{page}/subscribers/{subscriber}/delete",
-            vec![
-                (GET, signed_in_route(|context, call| ask_delete(context, call).boxed())),
-                (POST, signed_in_route(|context, call| delete(context, call).boxed())),
-            ],
+            vec![(POST, signed_in_route(|context, call| delete(context, call).boxed()))],
         ),
     ]
 }
@@ -194,31 +192,15 @@ fn shown_address(contact: &Contact, may_edit: bool) -> String {
     }
 }
 
-/// `GET /app/pages/{page}/subscribers/{subscriber}/delete`
-async fn ask_delete(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let id = call.id::<SubscriberId>("subscriber")?;
-    let caller = call.caller.caller.clone();
-    caller.require(Permission::Edit)?;
-    let subscriber = context.service.subscribers.get(&caller, call.page_id()?, id)?;
-    let page_screen = PageScreen::read(&context, &call)?;
-    let question = ScreenQuestion {
-        href: format!("{}/subscribers/{id}/delete", page_screen.base),
-        back: format!("{}/subscribers", page_screen.base),
-        title: format!("Remove {}?", shown_address(&subscriber.contact, true)),
-        text: "It gets no more updates. It can subscribe again, and has to confirm then.".to_owned(),
-        act: "Remove subscriber",
-        keep: "Keep it",
-    };
-    page_screen.question(&context, &caller, Section::Subscribers, question).await
-}
-
 /// `POST /app/pages/{page}/subscribers/{subscriber}/delete`
 async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let (page, id) = (call.page_id()?, call.id::<SubscriberId>("subscriber")?);
     let submitted = SubmittedForm::read(&mut call).await?;
-    let path = Toast::address(&format!("/app/pages/{page}/subscribers"), "deleted", 1);
-    let answer = |(): &()| path.clone().into_bytes();
-    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let undo = UndoOffer::default();
+    let list = format!("/app/pages/{page}/subscribers");
+    let path = |(): &()| Toast::address_with_undo(&list, "subscriber-removed", 1, undo.token());
+    let answer = |done: &()| path(done).into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer).undoable(&undo);
     let deleted = context.service.subscribers.delete(&call.caller.caller, page, id, &once).await?;
-    Ok(see_other(&result_path(deleted, |()| path.clone())))
+    Ok(see_other(&result_path(deleted, path)))
 }

@@ -51,12 +51,18 @@ async fn a_key_is_created_shown_once_and_revoked() {
     assert_eq!(list.text.matches("deploys &#60;b&#62;</b>").count(), 1);
     let row = list.text.split("<tr>").find(|row| row.contains("deploys &#60;")).unwrap();
     let path = between(row, "action=\"", "\"");
-    let revoked = client.submit(&owner, path, &[]).await;
-    assert_eq!((revoked.status, location(&revoked)), (303, "/app/account/keys?done=key-revoked&count=1"));
-    assert!(client.open(&owner, location(&revoked)).await.text.contains("Key revoked"));
+    let once = between(row, "name=\"idempotency_key\" value=\"", "\"");
+    let revoked = client.submit(&owner, path, &[("idempotency_key", once)]).await;
+    assert_eq!(revoked.status, 303);
+    assert!(location(&revoked).starts_with("/app/account/keys?undo="), "{}", location(&revoked));
+    assert!(location(&revoked).ends_with("&done=key-revoked&count=1"), "{}", location(&revoked));
+    let shown = client.open(&owner, location(&revoked)).await.text;
+    assert!(shown.contains("deploys &#60;b&#62; revoked. It was ") && shown.contains(">Undo</button>"), "{shown}");
     assert_eq!(client.call(&key, "GET", "/api/v1/me", serde_json::Value::Null).await.status, 401);
-    let again = client.submit(&owner, path, &[]).await;
+    let again = client.submit(&owner, path, &[("idempotency_key", once)]).await;
     assert_eq!((again.status, location(&again)), (303, location(&revoked)), "a second click");
+    let without_key = client.submit(&owner, path, &[]).await;
+    assert_eq!((without_key.status, location(&without_key)), (303, "/app/account/keys?done=key-revoked&count=1"));
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ async fn an_outage_is_explained_from_the_journal() {
 }
 
 #[tokio::test]
-async fn pausing_a_monitor_that_is_down_asks_once() {
+async fn a_pause_that_ends_an_automatic_incident_asks_once() {
     let client = TestClient::new().await;
     let browser = client.sign_in(Role::Editor).await;
     let id = client.monitor("Payments").await;
@@ -113,6 +113,19 @@ async fn pausing_a_monitor_that_is_down_asks_once() {
     assert_eq!(client.submit(&browser, &path("resume"), &[]).await.status, 303);
     assert_eq!(client.stored(&id).await["paused"], false);
     client.set_view(&id, down_view());
+    assert_eq!(client.submit(&browser, &path("pause"), &[]).await.status, 303, "no incident ends");
+    assert_eq!(client.stored(&id).await["paused"], true);
+    assert_eq!(client.submit(&browser, &path("resume"), &[]).await.status, 303);
+    client.set_view(&id, down_view());
+    let back = client.open(&browser, &path("pause")).await;
+    assert_eq!((back.status, location(&back)), (303, &*client.app_path(&format!("/{id}"))), "nothing to ask");
+    let incident = json!({ "title": "Payments is down", "monitorIds": [id] });
+    let incident = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), incident).await;
+    let incident = incident.body["incident"]["id"].as_str().unwrap().parse().unwrap();
+    client.world.change_incident(incident, |incident| incident.automatic = true).await;
+    assert_eq!(client.open(&browser, &path("pause")).await.status, 200);
+    let many = client.submit(&browser, &client.app_path("/bulk"), &[("id", &id), ("do", "pause")]).await;
+    assert!(many.status == 200 && many.text.contains("This one is down."), "{}", many.text);
     let asked = client.submit(&browser, &path("pause"), &[]).await;
     assert_eq!(asked.status, 200);
     assert!(

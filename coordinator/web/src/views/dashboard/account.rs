@@ -40,6 +40,8 @@ struct KeyRow {
     access: &'static str,
     reach: String,
     last_used: Option<FormattedTime>,
+    /// Idempotency key of the form that revokes it.
+    once: String,
 }
 
 /// A key that is shown once.
@@ -54,8 +56,8 @@ struct CreatedKey {
 }
 
 impl KeysScreen {
-    /// Lists keys.
-    pub(crate) fn new(frame: Frame, keys: &[ApiKey], now: Timestamp) -> Self {
+    /// Lists keys. The idempotency keys of their forms begin with `once`.
+    pub(crate) fn new(frame: Frame, keys: &[ApiKey], now: Timestamp, once: &str) -> Self {
         let row = |key: &ApiKey| KeyRow {
             id: key.id.to_string(),
             name: key.name.clone(),
@@ -63,6 +65,7 @@ impl KeysScreen {
             access: access_text(key.access),
             reach: reach_text(&frame, key),
             last_used: key.last_used_at.map(|at| words::time(at, now)),
+            once: format!("{once}-{}", key.id),
         };
         Self { tabs: tabs(&frame, KEYS), keys: keys.iter().map(row).collect(), created: None, frame }
     }

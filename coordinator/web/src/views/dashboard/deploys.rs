@@ -10,7 +10,7 @@ use crate::views::format::{FormattedTime, checked_link};
 /// A line of the list.
 #[derive(Debug, Clone)]
 pub(crate) struct DeployRow {
-    /// Address of its question before deletion.
+    /// Address of the form that deletes it.
     pub delete: String,
     /// Version.
     pub version: String,

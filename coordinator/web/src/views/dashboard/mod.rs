@@ -34,6 +34,7 @@ pub(crate) mod subscribers;
 #[cfg(test)]
 mod tests;
 mod toast;
+mod undo;
 pub(crate) mod window_times;
 pub(crate) mod windows;
 mod words;
@@ -53,7 +54,8 @@ pub(crate) use self::signed_out::{
     SignInForm,
 };
 pub(crate) use self::state_label::{MonitorStatusInput, StateText};
-pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast};
+pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast, UNDO_PARAM, UndoButton};
+pub(crate) use self::undo::UndoRefusedScreen;
 pub(crate) use self::words::{clock, count, duration, time};
 
 use super::RenderError;

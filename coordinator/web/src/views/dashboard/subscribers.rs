@@ -11,7 +11,7 @@ use crate::views::assets;
 /// A line of the list.
 #[derive(Debug, Clone)]
 pub(crate) struct SubscriberRow {
-    /// Address of its question before removal.
+    /// Address of the form that removes it.
     pub remove: String,
     /// Icon.
     pub icon: &'static str,

@@ -7,6 +7,11 @@
 pub(crate) const TOAST_PARAM: &str = "done";
 /// Name of the query parameter with the toast's number.
 pub(crate) const TOAST_COUNT_PARAM: &str = "count";
+/// Name of the query parameter with the token by which the form's change is undone.
+///
+/// A token in an address can get into a history or a log. It is of no use there: it works for one person alone, in their
+/// own session, by a form with the session's token, once, and for ten minutes.
+pub(crate) const UNDO_PARAM: &str = "undo";
 
 /// Toasts: name, text for one thing, text for several, where `{}` is the number.
 const TOASTS: &[(&str, &str, &str)] = &[
@@ -44,6 +49,10 @@ const TOASTS: &[(&str, &str, &str)] = &[
     ("set-up", "Set up. The first check runs now", "{} sites set up"),
     ("steps-dismissed", "The list is gone for all owners", "{} lists are gone"),
     ("session-ended", "Session ended", "{} sessions ended"),
+    ("subscriber-removed", "Subscriber removed", "{} subscribers removed"),
+    ("deploy-deleted", "Deploy deleted", "{} deploys deleted"),
+    ("destination-deleted", "Destination deleted", "{} destinations deleted"),
+    ("undone", "Undone", "{} changes undone"),
 ];
 
 /// Result of the last form.
@@ -51,6 +60,21 @@ const TOASTS: &[(&str, &str, &str)] = &[
 pub(crate) struct Toast {
     /// Text.
     pub text: String,
+    /// Button that undoes it, while that is possible.
+    pub undo: Option<UndoButton>,
+}
+
+/// Form of the button that undoes the last form's change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UndoButton {
+    /// Address of the form.
+    pub action: String,
+    /// Address of the screen to which it leads back.
+    pub next: String,
+    /// Token of the session.
+    pub form_token: String,
+    /// Idempotency key.
+    pub once: String,
 }
 
 impl Toast {
@@ -58,13 +82,20 @@ impl Toast {
     pub(crate) fn of(name: &str, count: usize) -> Option<Self> {
         let (_, one, many) = TOASTS.iter().find(|(known, ..)| *known == name)?;
         let text = if count == 1 { (*one).to_owned() } else { many.replacen("{}", &count.to_string(), 1) };
-        Some(Self { text })
+        Some(Self { text, undo: None })
     }
 
     /// Returns an address with the query that shows the toast of that name.
     pub(crate) fn address(path: &str, name: &str, count: usize) -> String {
         let separator = if path.contains('?') { '&' } else { '?' };
         format!("{path}{separator}{TOAST_PARAM}={name}&{TOAST_COUNT_PARAM}={count}")
+    }
+
+    /// Returns the same address with the token by which the change is undone, if it can be.
+    pub(crate) fn address_with_undo(path: &str, name: &str, count: usize, token: Option<&str>) -> String {
+        let Some(token) = token else { return Self::address(path, name, count) };
+        let separator = if path.contains('?') { '&' } else { '?' };
+        Self::address(&format!("{path}{separator}{UNDO_PARAM}={token}"), name, count)
     }
 }
 
@@ -78,5 +109,8 @@ mod tests {
         assert_eq!(Toast::of("monitors-paused", 20).unwrap().text, "20 monitors paused");
         assert_eq!(Toast::of("<b>You won</b>", 1), None);
         assert_eq!(Toast::address("/app?a=b", "saved", 1), "/app?a=b&done=saved&count=1");
+        assert_eq!(Toast::address_with_undo("/app", "saved", 1, None), "/app?done=saved&count=1");
+        let undoable = Toast::address_with_undo("/app", "saved", 1, Some("t0"));
+        assert_eq!(undoable, "/app?undo=t0&done=saved&count=1");
     }
 }

@@ -8,6 +8,7 @@ use parallax_core::id::{DestinationId, PageId};
 use parallax_core::patch::PatchField;
 use parallax_core::role::Permission;
 use parallax_service::idempotency::IdempotentRequest;
+use parallax_service::undo_offer::UndoOffer;
 
 use super::destination_form::{draw_stored, sees_secrets};
 use crate::http::HttpContext;
@@ -115,22 +116,17 @@ pub(super) async fn activate(context: Arc<HttpContext>, mut call: RoutedRequest<
     Ok(see_other(&result_path(activated, |_| path.clone())))
 }
 
-/// `GET /app/pages/{page}/destinations/{destination}/delete`
-pub(super) async fn ask_delete(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let question =
-        ("Delete", "It gets no more alerts, and what waits for it is dropped. Its deliveries stay in the log.");
-    ask(context, call, question, ("delete", "Delete destination")).await
-}
-
 /// `POST /app/pages/{page}/destinations/{destination}/delete`
 pub(super) async fn delete(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let (page, id) = ids(&call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
-    let path = Toast::address(&format!("/app/pages/{page}/alerts"), "deleted", 1);
-    let answer = |(): &()| path.clone().into_bytes();
-    let once = IdempotentRequest::new(submitted.idempotency_key, &answer);
+    let undo = UndoOffer::default();
+    let list = format!("/app/pages/{page}/alerts");
+    let path = |(): &()| Toast::address_with_undo(&list, "destination-deleted", 1, undo.token());
+    let answer = |done: &()| path(done).into_bytes();
+    let once = IdempotentRequest::new(submitted.idempotency_key, &answer).undoable(&undo);
     let deleted = context.service.destinations.delete(&call.caller.caller, page, id, &once).await?;
-    Ok(see_other(&result_path(deleted, |()| path.clone())))
+    Ok(see_other(&result_path(deleted, path)))
 }
 
 /// Asks one question about a destination.

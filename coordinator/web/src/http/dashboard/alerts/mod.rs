@@ -58,10 +58,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         ),
         (
             "/app/pages/{page}/destinations/{destination}/delete",
-            vec![
-                (GET, signed_in_route(|context, call| destination::ask_delete(context, call).boxed())),
-                (POST, signed_in_route(|context, call| destination::delete(context, call).boxed())),
-            ],
+            vec![(POST, signed_in_route(|context, call| destination::delete(context, call).boxed()))],
         ),
         (
             "/app/pages/{page}/deliveries/{delivery}",

@@ -1,16 +1,19 @@
 //! Pause, resume and deletion of a monitor.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parallax_core::event::MonitorStatus;
 use parallax_core::id::{MonitorId, PageId};
+use parallax_core::incident::Incident;
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::patch::PatchField;
 use parallax_core::role::Permission;
 use parallax_core::validation::ValidationErrors;
-use parallax_service::ServiceError;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::monitors::MonitorWithState;
+use parallax_service::undo_offer::UndoOffer;
+use parallax_service::{Caller, ServiceError};
 
 use super::super::forms::{Form, FormRefusal, SubmittedForm, result_path};
 use super::super::{SignedIn, see_other};
@@ -42,13 +45,15 @@ pub(super) async fn ask_delete(context: Arc<HttpContext>, call: RoutedRequest<Si
 
 /// `POST /app/pages/{page}/monitors/{monitor}/pause`
 ///
-/// A monitor that is down is paused only by the form of the question, which has the field `asked`.
+/// A monitor whose pause ends an automatic incident is paused only by the form of the question, which has the field
+/// `asked`: mails that leave then can't be undone.
 pub(super) async fn pause(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let submitted = SubmittedForm::read(&mut call).await?;
     let call = MonitorCall::new(call)?;
     let (page, id) = (call.page, call.monitor_id()?);
     let current = context.service.monitors.get(&call.caller.caller, page, id).await?;
-    if current.view.status == MonitorStatus::Down && !submitted.form.is_on("asked") {
+    let ends = !ending_incidents(&context, &call.caller.caller, page, &[&current]).await?.is_empty();
+    if ends && !submitted.form.is_on("asked") {
         return ask(&context, &call, Act::Pause, Form::default(), None).await;
     }
     set_paused(&context, &call, (page, id), submitted, true).await
@@ -75,9 +80,11 @@ async fn set_paused(
         ..MonitorEdit::default()
     };
     let toast = if is_paused { "monitors-paused" } else { "monitors-resumed" };
-    let path = |_: &MonitorWithState| Toast::address(&format!("/app/pages/{page}/monitors/{id}"), toast, 1);
+    let undo = UndoOffer::default();
+    let monitor = format!("/app/pages/{page}/monitors/{id}");
+    let path = |_: &MonitorWithState| Toast::address_with_undo(&monitor, toast, 1, undo.token());
     let answer = |changed: &MonitorWithState| path(changed).into_bytes();
-    let once = IdempotentRequest::new(idempotency_key, &answer);
+    let once = IdempotentRequest::new(idempotency_key, &answer).undoable(&undo);
     let outcome = context.service.monitors.edit(&call.caller.caller, page, id, &edit, &once).await?;
     Ok(see_other(&result_path(outcome, path)))
 }
@@ -114,11 +121,15 @@ async fn ask(
     let page = service.pages.get(&signed_in.caller, call.page)?.id;
     let current = service.monitors.get(&signed_in.caller, page, call.monitor_id()?).await?;
     signed_in.caller.require(Permission::Edit)?;
-    let incident = ending_incident(context, call, page, &current).await?;
+    let incident = ending_incidents(context, &signed_in.caller, page, &[&current]).await?.into_iter().next();
+    let path = format!("/app/pages/{page}/monitors/{}", current.monitor.id);
+    if act == Act::Pause && incident.is_none() {
+        // There is nothing to ask: a pause can be undone.
+        return Ok(see_other(&path));
+    }
     let frame = screen::frame(context, signed_in, page, &call.query).await?;
     let (view, status) = form.drawn(&signed_in.form_token, refusal);
     let name = current.monitor.name.clone();
-    let path = format!("/app/pages/{page}/monitors/{}", current.monitor.id);
     let is_down = current.view.status == MonitorStatus::Down;
     let ends = incident.as_ref().map(|title| format!(" This resolves “{title}”.")).unwrap_or_default();
     let (title, text, button, rest) = match act {
@@ -156,27 +167,24 @@ const fn status_word(is_down: bool) -> &'static str {
     if is_down { "down" } else { "not down" }
 }
 
-/// Title of the automatic incident that ends with the monitor, if there is one.
-async fn ending_incident(
+/// Returns the titles of the automatic incidents that end when these monitors are paused or deleted together.
+pub(in crate::http::dashboard) async fn ending_incidents(
     context: &HttpContext,
-    call: &MonitorCall,
+    caller: &Caller,
     page: PageId,
-    current: &MonitorWithState,
-) -> Result<Option<String>, ApiError> {
-    if current.view.outage_since.is_none() {
-        return Ok(None);
+    chosen: &[&MonitorWithState],
+) -> Result<Vec<String>, ApiError> {
+    if chosen.iter().all(|it| it.view.outage_since.is_none()) {
+        return Ok(Vec::new());
     }
-    let overview = context.service.public_pages.overview(&call.caller.caller, page).await?;
-    let down: Vec<MonitorId> = overview
-        .monitors
-        .iter()
-        .filter(|it| it.view.outage_since.is_some() && !it.monitor.paused)
-        .map(|it| it.monitor.id)
-        .collect();
-    let is_last = |incident: &parallax_core::incident::Incident| {
-        let mut affected = incident.affected.iter().map(|it| it.monitor).filter(|id| down.contains(id));
-        affected.next() == Some(current.monitor.id) && affected.next().is_none()
+    let chosen: BTreeSet<MonitorId> = chosen.iter().map(|it| it.monitor.id).collect();
+    let overview = context.service.public_pages.overview(caller, page).await?;
+    let down = overview.monitors.iter().filter(|it| it.view.outage_since.is_some() && !it.monitor.paused);
+    let down: BTreeSet<MonitorId> = down.map(|it| it.monitor.id).collect();
+    let ends = |incident: &Incident| {
+        let mut affected = incident.affected.iter().map(|it| it.monitor).filter(|id| down.contains(id)).peekable();
+        incident.automatic && affected.peek().is_some() && affected.all(|id| chosen.contains(&id))
     };
-    let ending = overview.incidents.into_iter().find(|it| it.incident.automatic && is_last(&it.incident));
-    Ok(ending.map(|it| it.incident.title))
+    let ending = overview.incidents.into_iter().map(|it| it.incident).filter(ends);
+    Ok(ending.map(|incident| incident.title).collect())
 }

@@ -46,7 +46,7 @@ impl ListScreen {
         let page = service.pages.get(&signed_in.caller, call.page)?;
         let current = service.monitors.get(&signed_in.caller, page.id, call.monitor_id()?).await?;
         let frame = screen::frame(context, signed_in, page.id, &call.query).await?;
-        let heading = screen::heading((&current.monitor, &current.view), CheckPlan::default(), tab, signed_in);
+        let heading = screen::heading(&current.monitor, CheckPlan::default(), tab, signed_in);
         Ok(Self { page, current, frame, heading, now: service.now() })
     }
 }

@@ -9,6 +9,7 @@ mod record_form;
 mod screen;
 mod show;
 
+pub(super) use self::confirm::ending_incidents;
 use ::http::Method;
 use futures_util::FutureExt;
 

@@ -4,7 +4,6 @@ pub(super) use super::super::frame::query_param as param;
 pub(super) use super::super::page_screen::{reply, reply_with};
 pub(super) use crate::views::dashboard::clock;
 use parallax_core::id::{MonitorId, PageId};
-use parallax_core::machine::MachineView;
 use parallax_core::monitor::Monitor;
 
 use super::super::SignedIn;
@@ -60,12 +59,7 @@ pub(super) async fn frame(
 }
 
 /// Heading of a monitor's screen, with fresh idempotency keys for its buttons.
-pub(super) fn heading(
-    monitor: (&Monitor, &MachineView),
-    plan: CheckPlan,
-    tab: MonitorTab,
-    signed_in: &SignedIn,
-) -> MonitorHeading {
+pub(super) fn heading(monitor: &Monitor, plan: CheckPlan, tab: MonitorTab, signed_in: &SignedIn) -> MonitorHeading {
     let token = &signed_in.form_token;
     MonitorHeading::new(monitor, plan, tab, (token, [new_key(), new_key()]))
 }

@@ -107,7 +107,7 @@ async fn show(context: &HttpContext, call: &MonitorCall, requested: Option<Reque
     };
     let checked = CheckPlan { interval_ms: explained.interval_ms, regions: explained.checked };
     let frame = screen::frame(context, signed_in, page, &call.query).await?;
-    let heading = screen::heading((&view.monitor, &view.state), checked, MonitorTab::Summary, signed_in);
+    let heading = screen::heading(&view.monitor, checked, MonitorTab::Summary, signed_in);
     let is_heartbeat = view.monitor.check.kind() == CheckKind::Heartbeat;
     let rounds: Vec<(Reading, Option<RoundReport>)> = if is_heartbeat {
         Vec::new()

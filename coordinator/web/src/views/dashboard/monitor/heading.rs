@@ -1,8 +1,6 @@
 //! Heading of a monitor's screens: name, one line of settings, actions, and tabs.
 
 use parallax_core::check::CheckKind;
-use parallax_core::event::MonitorStatus;
-use parallax_core::machine::MachineView;
 use parallax_core::monitor::Monitor;
 
 use super::settings_words::{self, CheckPlan};
@@ -45,8 +43,6 @@ pub(crate) struct MonitorHeading {
     pub can_check: bool,
     /// True while it is paused by its owner.
     pub is_paused: bool,
-    /// True if pausing it asks first, because it is down.
-    pub asks_before_pause: bool,
     /// Token of the session, for forms.
     pub form_token: String,
     /// Idempotency key of the forms.
@@ -67,7 +63,7 @@ impl MonitorHeading {
     /// Builds the heading; `keys` are the idempotency keys of its forms and of the
     /// acknowledgement.
     pub(crate) fn new(
-        (monitor, view): (&Monitor, &MachineView),
+        monitor: &Monitor,
         plan: CheckPlan,
         tab: MonitorTab,
         (form_token, [once, acknowledge_once]): (&str, [String; 2]),
@@ -94,7 +90,6 @@ impl MonitorHeading {
             lead: settings_words::lead(monitor, plan),
             can_check: has_rounds && !monitor.paused,
             is_paused: monitor.paused,
-            asks_before_pause: view.status == MonitorStatus::Down,
             form_token: form_token.to_owned(),
             once,
             acknowledge_once,

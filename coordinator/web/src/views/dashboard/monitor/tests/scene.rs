@@ -191,7 +191,7 @@ impl Scene {
     pub(super) fn heading(&self) -> MonitorHeading {
         let plan = CheckPlan { interval_ms: Some(60_000), regions: RegionSet::ALL };
         MonitorHeading::new(
-            (&self.view.monitor, &self.view.state),
+            &self.view.monitor,
             plan,
             MonitorTab::Summary,
             ("token", ["once", "acknowledge"].map(str::to_owned)),
