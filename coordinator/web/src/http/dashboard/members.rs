@@ -55,11 +55,11 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
             ],
         ),
         (
-            "/app/account/members/invitations/{invitation}/resend",
+            "/app/account/members/invitations/{memberInvitation}/resend",
             vec![(POST, signed_in_route(|context, call| resend(context, call).boxed()))],
         ),
         (
-            "/app/account/members/invitations/{invitation}/revoke",
+            "/app/account/members/invitations/{memberInvitation}/revoke",
             vec![(POST, signed_in_route(|context, call| revoke(context, call).boxed()))],
         ),
     ]
@@ -156,17 +156,17 @@ async fn invite(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
     }
 }
 
-/// `POST /app/account/members/invitations/{invitation}/resend`
+/// `POST /app/account/members/invitations/{memberInvitation}/resend`
 async fn resend(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    match context.service.people.resend_invitation(&call.caller.session, call.path_param("invitation")?).await {
+    match context.service.people.resend_invitation(&call.caller.session, call.path_param("memberInvitation")?).await {
         Ok(()) => Ok(see_other(&Toast::address(MEMBERS, "invitation-sent", 1))),
         Err(error) => refused(&context, &mut call, error).await,
     }
 }
 
-/// `POST /app/account/members/invitations/{invitation}/revoke`
+/// `POST /app/account/members/invitations/{memberInvitation}/revoke`
 async fn revoke(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    context.service.people.revoke_invitation(&call.caller.caller, call.path_param("invitation")?).await?;
+    context.service.people.revoke_invitation(&call.caller.caller, call.path_param("memberInvitation")?).await?;
     Ok(see_other(&Toast::address(MEMBERS, "invitation-revoked", 1)))
 }
 

@@ -16,7 +16,8 @@ use parallax_service::test_world::START;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::dashboard_routes::{ROUTES, Things};
+use super::dashboard_route_table::ROUTES;
+use super::dashboard_routes::Things;
 use super::{SignedInBrowser, TestClient, TestResponse, installation};
 
 /// Markup that ends an attribute, a script and a text, short enough for every name.
