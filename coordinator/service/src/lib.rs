@@ -22,6 +22,7 @@ pub mod monitors;
 mod notifications;
 pub mod page_access;
 pub mod pages;
+mod parts;
 pub mod people;
 pub mod public_pages;
 mod records;
@@ -38,10 +39,9 @@ use parallax_core::role::Role;
 use parallax_core::subscriber::confirmation_limit::{ConfirmationOrigin, PER_PAGE_MINUTE};
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
-use parallax_engine::{MAX_PINGS_PER_SECOND, MachineQuerySender, PingIntake};
-use parallax_runtime::clock::Clock;
-use parallax_store::{Store, StoreError};
-use tokio::sync::{Notify, mpsc, watch};
+use parallax_engine::MAX_PINGS_PER_SECOND;
+use parallax_store::StoreError;
+use tokio::sync::{Notify, watch};
 
 use self::accounts::AccountService;
 use self::accounts::keys::KeyService;
@@ -53,22 +53,22 @@ use self::dashboard::DashboardService;
 use self::deliveries::DeliveryService;
 use self::destinations::DestinationService;
 use self::evidence::EvidenceService;
-use self::hosts::domains::{DomainService, NoTxtLookup, TxtLookup};
-use self::hosts::{CertificateProblems, HostService};
+use self::hosts::HostService;
+use self::hosts::domains::DomainService;
 use self::idempotency::IdempotencyKey;
 use self::incidents::IncidentService;
-use self::mesh::{MeshAdministration, MeshService, NoMesh};
+use self::mesh::MeshService;
 use self::monitors::MonitorService;
 use self::monitors::history::HistoryService;
-use self::monitors::pings::{PingService, disconnected};
+use self::monitors::pings::PingService;
 use self::notifications::confirmation_limits::ConfirmationLimits;
 pub use self::notifications::{alert_settings, deliveries, destinations, subscribers};
 use self::page_access::PageAccessService;
 use self::pages::PageService;
 use self::pages::deploys::DeployService;
+pub use self::parts::ServiceParts;
 use self::people::PeopleService;
 use self::public_pages::PublicPageService;
-use self::statistics::{NoStatistics, Statistics};
 use self::store_admin::StoreService;
 use self::subscribers::SubscriberService;
 use self::undo::UndoService;
@@ -121,49 +121,6 @@ pub struct Services {
     /// Undo of changes that were made a moment ago.
     pub undo: UndoService,
     context: Arc<ServiceContext>,
-}
-
-/// Everything that the services depend on.
-#[derive(Debug)]
-pub struct ServiceParts {
-    /// The store.
-    pub store: Store,
-    /// The clock.
-    pub clock: Clock,
-    /// Channel to the driver, which has the monitors' current states.
-    pub queries: MachineQuerySender,
-    /// Channel to the driver, which processes pings and checks on request.
-    pub pings: PingIntake,
-    /// Figures from the history, and the state of the mesh.
-    pub statistics: Arc<dyn Statistics>,
-    /// The mesh's records, for operators.
-    pub mesh: Arc<dyn MeshAdministration>,
-    /// Source of TXT records for domain claims.
-    pub txt_lookup: Arc<dyn TxtLookup>,
-    /// Source of certificate problems.
-    pub certificate_problems: CertificateProblems,
-    /// Settings from the operator's configuration.
-    pub settings: ServiceSettings,
-}
-
-impl ServiceParts {
-    /// Parts without a driver, a history, or name servers: monitors' current states are unknown, and pings and look-ups
-    /// fail.
-    pub fn disconnected(store: Store, clock: Clock, settings: ServiceSettings) -> Self {
-        // The receiver is dropped, so queries end at once.
-        let (queries, _) = mpsc::channel(1);
-        Self {
-            store,
-            clock,
-            queries,
-            pings: disconnected(),
-            statistics: Arc::new(NoStatistics),
-            mesh: Arc::new(NoMesh),
-            txt_lookup: Arc::new(NoTxtLookup),
-            certificate_problems: CertificateProblems::default(),
-            settings,
-        }
-    }
 }
 
 impl Services {

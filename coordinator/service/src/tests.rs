@@ -32,7 +32,8 @@ use parallax_core::patch::PatchField;
 use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::time::{DAY, MINUTE, Timestamp};
 use parallax_engine::DriverQuery;
-use parallax_store::Batch;
+use parallax_runtime::clock::Clock;
+use parallax_store::{Batch, Store};
 use tokio::sync::mpsc;
 
 use super::accounts::keys::NewKey;

@@ -199,6 +199,7 @@ pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
             "parallax-web",
             "parallax-certs",
             "parallax-dial",
+            "parallax-primitives",
             "parallax-agent",
         ],
         "the program assembles the crates; nothing may depend on the tests",
@@ -206,12 +207,12 @@ pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
     ("coordinator/minify", &[], "build scripts use it"),
     ("coordinator/template", &[], "the attribute for templates knows askama's attributes only"),
     ("protocol", &["parallax-primitives"], "the wire format must not change with a type of the rules"),
-    ("protocol/primitives", &[], "bits and hosts are read alike wherever they are read"),
+    ("protocol/primitives", &[], "bits, hosts and log filters are read alike wherever they are read"),
     ("protocol/dial", &["parallax-primitives"], "the address guard is used by both sides and depends on neither"),
     ("certs", &[], "trust is independent of the protocol"),
     (
         "agent",
-        &["parallax-protocol", "parallax-dial", "parallax-certs"],
+        &["parallax-protocol", "parallax-dial", "parallax-certs", "parallax-primitives"],
         "an agent measures; it does not apply the rules",
     ),
 ];

@@ -92,7 +92,7 @@ impl PeopleService {
         };
         let is_placeholder = (page.value.name.as_str(), page.value.slug.as_str()) == PLACEHOLDER_PAGE;
         let is_blank = is_placeholder && reader.monitors_of(page.value.id)?.is_empty();
-        Ok(is_blank.then(|| FirstPage(Some(page))))
+        Ok(is_blank.then_some(FirstPage(Some(page))))
     }
 
     /// Adds the page and the monitor to a batch that has the account as a precondition.

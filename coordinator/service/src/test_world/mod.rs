@@ -22,7 +22,9 @@ use parallax_core::plan::PlanLimits;
 use parallax_core::role::Role;
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{NetworkNo, Region, VantageNo};
-use parallax_engine::{Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, DriverQuery, HeartbeatTokens};
+use parallax_engine::{
+    Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, DriverQuery, HeartbeatTokens, PingIntake,
+};
 use parallax_runtime::clock::Clock;
 use parallax_store::{Batch, Store};
 use tokio::sync::mpsc;

@@ -386,17 +386,3 @@ async fn a_page_shows_every_field_and_takes_edits() {
     assert_eq!(fields, ["name", "uptimeTarget", "timezone", "showDeploys"]);
     assert_eq!(client.get(&client.shop_path("")).await.body["page"], *page, "nothing was changed");
 }
-
-#[tokio::test]
-async fn visitors_see_a_page_by_its_slug_and_no_other() {
-    let client = TestClient::new().await;
-    client.create_monitor(json!({ "url": "a.example", "name": "<b>" })).await;
-    let response = client.send("GET", "/p/shop", &[], "").await;
-    assert_eq!(
-        (response.status, response.headers["content-type"].to_str().unwrap()),
-        (200, "text/html; charset=utf-8")
-    );
-    assert_eq!(client.send("GET", "/p/nothing", &[], "").await.status, 404);
-    assert_eq!(client.send("GET", "/", &[], "").await.status, 200);
-    assert_eq!(client.send("POST", "/p/shop", &[], "").await.status, 405);
-}

@@ -140,3 +140,8 @@ pub(super) const UNDO: (&str, &str) = ("POST", "/app/undo/{token}");
 /// Routes that lead to the same place a second time, and so for what is not there.
 pub(super) const REPEATABLE: [&str; 2] =
     ["/app/account/keys/{key}/revoke", "/app/account/security/sessions/{session}/end"];
+
+/// Routes whose request in the test of roles names nothing that is there: a switch without an account, since another one
+/// would end the session, and an invitation that got another id when it was sent again.
+pub(super) const NAMES_NOTHING: [&str; 2] =
+    ["/app/account/switch", "/app/account/members/invitations/{memberInvitation}/revoke"];

@@ -104,7 +104,7 @@ async fn only_who_made_a_change_can_undo_it() {
 async fn what_was_deleted_comes_back_as_it_was() {
     let client = TestClient::new().await;
     let browser = client.sign_in(Role::Owner).await;
-    let list = async |path: &str| client.get(&client.shop_path(path)).await.body.clone();
+    let list = async |path: &str| client.get(&client.shop_path(path)).await.body;
     let add = async |path: &str, name: &str, body: Value| {
         let created = client.call(&client.write_key, "POST", &client.shop_path(path), body).await;
         assert_eq!(created.status, 201, "{created:?}");

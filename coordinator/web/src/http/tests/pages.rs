@@ -326,3 +326,17 @@ async fn embeddable_content_is_listed_behind_the_footers_link() {
     }
     assert!(document(&client, "/p/shop/llms.txt").await.contains("/badges)"));
 }
+
+#[tokio::test]
+async fn visitors_see_a_page_by_its_slug_and_no_other() {
+    let client = TestClient::new().await;
+    client.create_monitor(json!({ "url": "a.example", "name": "<b>" })).await;
+    let response = client.send("GET", "/p/shop", &[], "").await;
+    assert_eq!(
+        (response.status, response.headers["content-type"].to_str().unwrap()),
+        (200, "text/html; charset=utf-8")
+    );
+    assert_eq!(client.send("GET", "/p/nothing", &[], "").await.status, 404);
+    assert_eq!(client.send("GET", "/", &[], "").await.status, 200);
+    assert_eq!(client.send("POST", "/p/shop", &[], "").await.status, 405);
+}

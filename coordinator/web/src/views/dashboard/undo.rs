@@ -15,6 +15,6 @@ pub(crate) struct UndoRefusedScreen {
     pub next: String,
     /// Reason in a sentence.
     pub text: String,
-    /// What happened to each record since, in sentences.
+    /// Changes of each record since, in sentences.
     pub items: Vec<String>,
 }
