@@ -25,10 +25,13 @@ impl ServiceContext {
             return Vec::new();
         }
         let mut views = self.query_driver(monitors, 0).await.unwrap_or_else(|| {
-            tracing::warn!(
-                wanted = count,
-                "the driver did not report monitor states in time: they are shown as unknown"
-            );
+            // Without a driver (commands on a stopped store, the first start) no state is known, which is no fault.
+            if !self.queries.is_closed() {
+                tracing::warn!(
+                    wanted = count,
+                    "the driver did not report monitor states in time: they are shown as unknown"
+                );
+            }
             Vec::new()
         });
         views.resize_with(count, || None);

@@ -33,6 +33,7 @@ export const signIn = async () => {
   const page = await tab();
   await page.goto(told.setup ?? `${base}/sign-in`);
   if (await page.locator("#email:not([readonly])").count()) await page.fill("#email", told.email);
+  if (await page.locator("#url").count()) await page.fill("#url", told.site);
   await page.fill("#password", told.password);
   await page.click("button.main-act");
   await page.waitForURL(`${base}/app*`);

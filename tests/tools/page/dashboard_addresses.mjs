@@ -7,8 +7,6 @@ const { monitors } = await api("GET", "/monitors");
 const { incidents } = await api("GET", "/incidents");
 const { destinations } = await api("GET", "/destinations");
 const { deliveries } = await api("GET", "/deliveries");
-const { subscribers } = await api("GET", "/subscribers");
-const { deploys } = await api("GET", "/deploys");
 const page = `/app/pages/${told.id}`;
 const monitorOf = (test) => `${page}/monitors/${monitors.find(test).id}`;
 const incidentOf = (test) => `${page}/incidents/${incidents.find(test).id}`;
@@ -68,17 +66,18 @@ export const addresses = [
     ["maintenance-new", `${page}/incidents/new?kind=maintenance`],
     ["maintenance-start", `${page}/incidents/new?kind=maintenance&monitor=${monitors[0].id}`],
     ["window-edit", `${window}/edit`],
-    ["subscriber-delete", `${page}/subscribers/${subscribers[0].id}/delete`],
-    ["deploy-delete", `${page}/deploys/${deploys[0].id}/delete`],
+    ["monitors-order", `${page}/monitors?order=edit`],
+    ["subscribers-import", `${page}/subscribers/import`],
   ]),
   ...of("owners", [
     ...channels.map((type) => [`destination-new-${type}`, `${page}/destinations/new?type=${type}`]),
     ["destination-rotate", `${destination}/rotate-secret`],
-    ["destination-delete", `${destination}/delete`],
     ["settings-delete", `${page}/settings/delete`],
     ["page-new", "/app/pages/new"],
     ["keys", "/app/account/keys"],
     ["key-new", "/app/account/keys/new"],
+    ["members", "/app/account/members"],
+    ["member-invite", "/app/account/members/invite"],
   ]),
   ...of("operators", [
     ["mesh", "/app/mesh"],

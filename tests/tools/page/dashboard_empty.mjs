@@ -1,11 +1,18 @@
-// The dashboard of an account that has nothing yet: without a page, and with a page without monitors.
-// Arguments: dashboard.mjs with "setup", the link of a new account.
+// The dashboard of a new account: its set-up, then without a page, and with a page without monitors.
+// Arguments: dashboard.mjs with "setup", the link of a new account, and "site", the address that it begins with.
 
 import { done, holds, told } from "./browser.mjs";
 import { base, inspectAll, signIn, tab } from "./dashboard.mjs";
 
 await inspectAll(undefined, [["set-up", new URL(told.setup).pathname]]);
 const storageState = await signIn();
+const page = await tab({ storageState });
+await page.goto(`${base}/app`);
+const first = await page.locator("a[href^='/app/pages/pg_']").first().getAttribute("href");
+await page.goto(`${base}${first.split("/").slice(0, 4).join("/")}/settings/delete`);
+await page.fill("#name", "First");
+await page.click("button.danger");
+await page.waitForURL(/\/app(\?|$)/);
 const account = [
   ["overview", "/app"],
   ["search", "/app/search?q=a"],
@@ -15,7 +22,6 @@ const account = [
 ];
 await inspectAll(storageState, account, "no-page-");
 
-const page = await tab({ storageState });
 await page.goto(`${base}/app/pages/new`);
 await page.fill("#name", "Northwind");
 await page.fill("#slug", "northwind");

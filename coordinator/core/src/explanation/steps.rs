@@ -188,7 +188,8 @@ fn alert_step(facts: &ExplanationFacts<'_>, change: &StatusChange) -> Option<Exp
     };
     let mut text = newest.map_or_else(String::new, |newest| {
         let within = newest.since(change_time(change)).max(0);
-        format!("{} within {}", list(&delivered), seconds(within))
+        // In tenths, at least one: "within 0.0 s" reads like a fault.
+        format!("{} within {}", list(&delivered), seconds(within.max(100)))
     });
     if !faults.is_empty() {
         let gap = if text.is_empty() { "" } else { "; " };

@@ -33,7 +33,7 @@ async fn monitors_are_reordered_without_script() {
     let (list, path) = (client.app_path("?order=edit"), client.app_path("/order"));
     assert!(client.open(&browser, &client.app_path("")).await.text.contains("?order=edit"));
     let screen = client.open(&browser, &list).await;
-    assert!(screen.status == 200 && screen.text.contains("Move Two up"), "{}", screen.text);
+    assert!(screen.status == 200 && screen.text.contains("Move up: Two"), "{}", screen.text);
     let loaded = hidden(&screen, "loaded");
     let send = async |numbers: &[&str], extra: &[(&str, &str)], loaded: &str| {
         let fields = order_fields(&ids, numbers, loaded);
