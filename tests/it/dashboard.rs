@@ -25,7 +25,6 @@ const PASSWORD: &str = "correct horse battery";
 /// Longest answer to a form that hashes a password.
 const LIMIT: Duration = Duration::from_secs(30);
 
-#[ignore = "not whole yet since members and undo came in: run it with --ignored"]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_dashboard_is_whole_and_each_job_takes_few_clicks() {
     const TEST: &str = "the_dashboard_is_whole_and_each_job_takes_few_clicks";
@@ -57,7 +56,6 @@ async fn the_dashboard_is_whole_and_each_job_takes_few_clicks() {
     visit(&tools, "page/dashboard_jobs.mjs", &told(OWNER)).await;
 }
 
-#[ignore = "not whole yet since members and undo came in: run it with --ignored"]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_begins_with_nothing() {
     let Some(tools) = tools("an_account_begins_with_nothing") else { return };
