@@ -114,6 +114,18 @@ impl HeartbeatState {
         self.extended = false;
     }
 
+    /// Sets the deadline of a job that is watched again after a pause: a period and the grace, both in milliseconds. The
+    /// pings of the pause moved nothing. A job that never reported a run has no deadline before its first one. Returns
+    /// false if the deadline stays.
+    pub fn set_deadline_after_pause(&mut self, now: Timestamp, period: i64, grace: i64) -> bool {
+        let is_missing = self.last_ping.is_some() && self.deadline.is_none();
+        if is_missing {
+            self.deadline = Some(now + period + grace);
+            self.extended = false;
+        }
+        is_missing
+    }
+
     /// Counts a ping and measures the run that it starts or ends. A run with an id is ended only by that id.
     pub fn count(&mut self, kind: PingKind, run: Option<u128>, at: Timestamp) -> PingReceipt {
         self.ping_count = self.ping_count.saturating_add(1);
@@ -214,6 +226,17 @@ mod tests {
         assert_eq!(pinged().deadline, Some(at(65)));
         assert!(!pinged().is_overdue(at(64)));
         assert!(pinged().is_overdue(at(65)));
+    }
+
+    #[test]
+    fn a_job_that_is_watched_again_has_a_period_and_the_grace_from_then() {
+        let mut pulse = HeartbeatState { deadline: None, extended: true, ..pinged() };
+        assert!(pulse.set_deadline_after_pause(at(500), 60 * MINUTE, 5 * MINUTE));
+        assert_eq!((pulse.deadline, pulse.extended), (Some(at(565)), false));
+        assert!(!pulse.set_deadline_after_pause(at(520), 60 * MINUTE, 5 * MINUTE), "only one that is missing");
+        let mut never = HeartbeatState::default();
+        assert!(!never.set_deadline_after_pause(at(500), 60 * MINUTE, 5 * MINUTE));
+        assert_eq!(never, HeartbeatState::default(), "nothing is late before the first ping");
     }
 
     #[test]

@@ -90,8 +90,13 @@ impl TestDriver {
     }
 
     async fn view(&self) -> Option<MachineView> {
+        self.view_after(0).await
+    }
+
+    /// Returns the view as of an event of the journal, or a later one.
+    async fn view_after(&self, after_event: u64) -> Option<MachineView> {
         let (reply, views) = oneshot::channel();
-        let query = MachineQuery { monitors: vec![MONITOR], after_event: 0, reply };
+        let query = MachineQuery { monitors: vec![MONITOR], after_event, reply };
         self.queries.send(query.into()).await.unwrap();
         views.await.unwrap().remove(0)
     }
@@ -223,6 +228,20 @@ async fn store_with_a_monitor() -> Store {
         });
     store.commit(batch).await.unwrap();
     store
+}
+
+/// Edits the monitor; returns the number of the event.
+async fn edit_monitor(store: &Store, change: impl FnOnce(&mut Monitor)) -> u64 {
+    let mut monitor = store.reader().monitor(MONITOR).unwrap().unwrap().value;
+    change(&mut monitor);
+    let mut batch = storage::Batch::new();
+    batch.write(monitor).event(Event {
+        at: START,
+        page: Some(PAGE),
+        monitor: Some(MONITOR),
+        kind: EventKind::MonitorEdited(EditKind::Changed),
+    });
+    store.commit(batch).await.unwrap().last_event
 }
 
 fn monitor() -> Monitor {

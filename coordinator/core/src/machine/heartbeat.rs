@@ -64,6 +64,14 @@ impl MonitorMachine {
         self.heartbeat_failed(Failure::PingMissed, deadline, step);
     }
 
+    /// Expects the next ping of a job that has reported before and has no deadline: it was resumed, now or by a release
+    /// that set none.
+    pub(super) fn expect_next_ping(&mut self, step: &MachineStep<'_>) {
+        if let Some((period, grace)) = self.settings.heartbeat.filter(|_| !self.settings.paused) {
+            self.changed |= self.state.heartbeat.set_deadline_after_pause(step.now, period, grace);
+        }
+    }
+
     /// Current deadline; none while the monitor is already down.
     pub(super) fn heartbeat_deadline(&self) -> Option<Timestamp> {
         self.settings.heartbeat.and(self.state.heartbeat.deadline).filter(|_| self.state.status != MonitorStatus::Down)

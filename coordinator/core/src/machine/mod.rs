@@ -171,6 +171,7 @@ impl MonitorMachine {
         if machine.state.settings != StateSettings::of(&machine.settings) {
             machine.apply_settings(step);
         }
+        machine.expect_next_ping(step);
         machine.extend_for_absence(away_since, step);
         machine.resume_rounds(step);
         machine
@@ -274,6 +275,7 @@ impl MonitorMachine {
         if let (Some((period, grace)), Some((new_period, new_grace))) = (old.heartbeat, new.heartbeat) {
             self.state.heartbeat.adjust_deadline(period + grace, new_period + new_grace);
         }
+        self.expect_next_ping(step);
         if old.revision != new.revision || old.paused {
             self.state.suspicion = None;
             self.state.scope_deadline = None;

@@ -2,19 +2,6 @@
 
 use super::*;
 
-async fn edit_monitor(store: &Store, change: impl FnOnce(&mut Monitor)) -> u64 {
-    let mut monitor = store.reader().monitor(MONITOR).unwrap().unwrap().value;
-    change(&mut monitor);
-    let mut batch = storage::Batch::new();
-    batch.write(monitor).event(Event {
-        at: START,
-        page: Some(PAGE),
-        monitor: Some(MONITOR),
-        kind: EventKind::MonitorEdited(EditKind::Changed),
-    });
-    store.commit(batch).await.unwrap().last_event
-}
-
 #[tokio::test]
 async fn a_query_after_an_edit_reflects_the_edit() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
@@ -24,10 +11,7 @@ async fn a_query_after_an_edit_reflects_the_edit() {
     driver.result(0, ROUND, passed()).await;
     let status_after = async |change: fn(&mut Monitor)| {
         let last_event = edit_monitor(&store, change).await;
-        let (reply, views) = oneshot::channel();
-        let query = MachineQuery { monitors: vec![MONITOR], after_event: last_event, reply };
-        driver.queries.send(query.into()).await.unwrap();
-        views.await.unwrap().remove(0).unwrap().status
+        driver.view_after(last_event).await.unwrap().status
     };
     assert_eq!(
         status_after(|it| it.slow_threshold_ms = Some(39)).await,

@@ -86,6 +86,25 @@ async fn a_missing_ping_is_reported_at_the_deadline_and_not_before() {
 }
 
 #[tokio::test]
+async fn a_resumed_heartbeat_that_stays_silent_is_reported() {
+    let (store, clock) = (store_with_a_heartbeat().await, Clock::manual(START));
+    let driver = TestDriver::start(&store, &clock).await;
+    driver.ping(PingKind::Succeeded).await.await.unwrap();
+    let paused = edit_monitor(&store, |it| it.paused = true).await;
+    assert_eq!(driver.view_after(paused).await.unwrap().status, MonitorStatus::Unknown);
+    driver.advance_to(2 * DUE).await;
+    let resumed = edit_monitor(&store, |it| it.paused = false).await;
+    assert_eq!(driver.view_after(resumed).await.unwrap().status, MonitorStatus::Unknown);
+    driver.advance_to(3 * DUE - SECOND).await;
+    assert_eq!(driver.view().await.unwrap().status, MonitorStatus::Unknown);
+    driver.advance_to(3 * DUE).await;
+    let down = driver.wait_for_status(MonitorStatus::Down).await;
+    assert_eq!(down.since, Some(START + 3 * DUE));
+    assert_eq!(driver.changes().last(), Some(&(MonitorStatus::Down, Some(AlertKind::WentDown))));
+    driver.stop().await;
+}
+
+#[tokio::test]
 async fn coordinator_downtime_extends_a_deadline_by_one_period_at_most_and_records_it() {
     let (store, clock) = (store_with_a_heartbeat().await, Clock::manual(START));
     let driver = TestDriver::start(&store, &clock).await;
