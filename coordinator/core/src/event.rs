@@ -170,10 +170,19 @@ impl StatusChange {
     }
 
     /// Returns true if an outage begins with it or is announced by it: not for a monitor that is down again after an
-    /// unknown period within one outage, nor for a still-down alert.
+    /// unknown period within one outage, nor for a still-down alert. One that begins in a maintenance window has no
+    /// alert, and without rounds no evidence either.
     pub fn begins_outage(&self) -> bool {
         let is_explained = self.alert == Some(AlertKind::WentDown) || !self.evidence.is_empty();
-        self.to == MonitorStatus::Down && self.is_transition() && is_explained
+        // A heartbeat is never down again after an unknown period: only a pause makes it unknown, which ends its outage.
+        let is_job = matches!(self.reason, Some(Failure::PingMissed | Failure::JobFailed(_)));
+        let was_judged = self.from != MonitorStatus::Unknown;
+        self.to == MonitorStatus::Down && self.is_transition() && (is_explained || is_job || was_judged)
+    }
+
+    /// Returns true if an outage begins with it that a maintenance window keeps silent.
+    pub fn begins_silent_outage(&self) -> bool {
+        self.begins_outage() && self.alert.is_none()
     }
 
     /// Creates a change to `to` without an alert. The caller sets the previous status.

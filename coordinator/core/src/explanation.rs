@@ -47,6 +47,8 @@ pub struct ExplanationFacts<'a> {
     pub rounds: &'a [RoundReport],
     /// Newest change to the present status; while it is up, the one that began the last outage.
     pub change: Option<&'a StatusChange>,
+    /// Time at which that change was announced, if the outage began in a maintenance window, which kept it silent.
+    pub announced_at: Option<Timestamp>,
     /// Heartbeat: deadline for the next ping, or the one that was missed.
     pub deadline: Option<Timestamp>,
     /// Alerts of that change, oldest first.
@@ -196,6 +198,7 @@ impl Explanation {
             agents: &BTreeMap::new(),
             rounds: &[],
             change: None,
+            announced_at: None,
             deadline: None,
             alerts: &[],
             incident: None,

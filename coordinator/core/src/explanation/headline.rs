@@ -4,7 +4,7 @@ use crate::check::{Check, CheckKind};
 use crate::event::{MonitorStatus, RoundReport};
 use crate::observation::{Failure, ProbeOutcome, RoundOutcome};
 use crate::time::{SECOND, Timestamp};
-use crate::vantage::{NetworkNo, Region, RegionSet, VantageNo};
+use crate::vantage::{Region, RegionSet, VantageNo};
 
 use super::wording::{self, capitalized, clock, long_duration, period_text, short_duration, spelled_count};
 use super::{ExplanationFacts, ExplanationKind};
@@ -71,8 +71,10 @@ fn contradicted(facts: &ExplanationFacts<'_>) -> Option<ExplanationHeadline> {
     let title = format!("Disputed for {length}");
     let lead = title.clone();
     let detail = match (single(regions), regions.is_empty()) {
-        (Some(region), _) if networks_in(facts, region) <= 1 => {
-            format!("only {0} can't reach it, and {0} has one network, so it can't be confirmed.", region.title())
+        (Some(region), _) if facts.mesh.confirming_networks(Some(region)) <= 1 => {
+            let has =
+                if facts.mesh.confirming_networks(Some(region)) == 1 { "one network" } else { "no working network" };
+            format!("only {0} can't reach it, and {0} has {has}, so it can't be confirmed.", region.title())
         }
         (Some(region), _) => {
             format!("only {} can't reach it, and the networks that were asked contradict each other.", region.title())
@@ -87,11 +89,15 @@ fn unconfirmed(facts: &ExplanationFacts<'_>, regions: RegionSet) -> ExplanationH
     let pinned = facts.monitor.pinned_region;
     let reason = match pinned {
         Some(region) => {
-            let networks = networks_in(facts, region);
+            // Those that can confirm: a host that is unfit to check is connected all the same.
+            let networks = facts.mesh.confirming_networks(Some(region));
             let verb = if networks == 1 { "is" } else { "are" };
             let noun = if networks == 1 { "network" } else { "networks" };
+            let is_fit =
+                facts.mesh.available().filter(|it| it.region == region).all(|it| facts.mesh.can_confirm(it.no));
+            let state = if is_fit { "connected" } else { "able to confirm" };
             format!(
-                "checked from {} only, where {} {noun} {verb} connected right now.",
+                "checked from {} only, where {} {noun} {verb} {state} right now.",
                 region.title(),
                 spelled_count(networks)
             )
@@ -206,7 +212,12 @@ fn down_detail(facts: &ExplanationFacts<'_>, reason: Option<&Failure>) -> String
     let checked: RegionSet = facts.regions.iter().map(|it| it.region).collect();
     let are_all_known = !checked.is_empty() && checked.without(regions.union(others)).is_empty();
     let elsewhere = match (single(others), others.len()) {
-        (_, 0) => " No region reaches it.".to_owned(),
+        // Nothing is known of regions that don't check it, or of those without a recent round.
+        (_, 0) if facts.view.down_from.is_some() => String::new(),
+        (_, 0) => facts.monitor.pinned_region.map_or_else(
+            || " No region reaches it.".to_owned(),
+            |region| format!(" It is checked from {} only.", region.title()),
+        ),
         (Some(region), _) => format!(" {} reaches it, so visitors there are fine.", region.title()),
         (None, count) if are_all_known => {
             format!(" The other {} regions reach it, so visitors elsewhere are fine.", spelled_count(count))
@@ -257,7 +268,8 @@ fn heartbeat_down(facts: &ExplanationFacts<'_>, reason: Option<&Failure>, lasts:
         let detail = format!("The job reported a failure{code}{}.", at.unwrap_or_default());
         return ExplanationHeadline::new(ExplanationKind::JobFailed, format!("Down{lasts}: the job failed"), detail);
     }
-    let deadline = facts.deadline.or(facts.view.outage_since);
+    // A failure that was reported later has set the deadline of the ping after it.
+    let deadline = facts.deadline.filter(|at| *at <= facts.now).or(facts.view.outage_since);
     let by = deadline.map(|at| format!(" by {}", clock(at, facts.zone, facts.now))).unwrap_or_default();
     let mut facts_text = Vec::new();
     facts_text.extend(facts.view.last_ping_at.map(|at| format!("last {}", clock(at, facts.zone, facts.now))));
@@ -274,9 +286,11 @@ fn heartbeat_down(facts: &ExplanationFacts<'_>, reason: Option<&Failure>, lasts:
 fn no_data(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
     let view = facts.view;
     if facts.monitor.check.kind() == CheckKind::Heartbeat {
-        let which = if view.last_ping_at.is_some() { "next" } else { "first" };
-        let title = format!("Waiting for the {which} ping");
-        let detail = format!("It is watched from the {which} ping on.");
+        let by = facts.deadline.map(|at| format!(" by {}", clock(at, facts.zone, facts.now))).unwrap_or_default();
+        let (title, detail) = match view.last_ping_at {
+            Some(_) => ("Waiting for the next ping", format!("It goes down unless the next ping arrives{by}.")),
+            None => ("Waiting for the first ping", "It is watched from the first ping on.".to_owned()),
+        };
         return ExplanationHeadline::new(ExplanationKind::NoPingYet, title, detail);
     }
     if !view.unconfirmed_from.is_empty() {
@@ -311,15 +325,6 @@ fn no_data(facts: &ExplanationFacts<'_>) -> ExplanationHeadline {
 /// Clause with the length of a state; empty if it is not known.
 fn lasting(facts: &ExplanationFacts<'_>, since: Option<Timestamp>) -> String {
     since.map(|since| format!(" for {}", long_duration(facts.now.since(since)))).unwrap_or_default()
-}
-
-/// Networks with an available agent in a region.
-fn networks_in(facts: &ExplanationFacts<'_>, region: Region) -> usize {
-    let available = facts.mesh.available().filter(|vantage| vantage.region == region);
-    let mut networks: Vec<NetworkNo> = available.map(|vantage| vantage.network).collect();
-    networks.sort_unstable();
-    networks.dedup();
-    networks.len()
 }
 
 /// The only region of a set.

@@ -60,9 +60,10 @@ impl ExplanationStep {
     }
 }
 
-/// Milliseconds from the first failure to the first alert that was delivered.
+/// Milliseconds from the first failure to the first alert that was delivered; none for an outage that a maintenance
+/// window kept silent at first.
 pub(super) fn alerted_after(facts: &ExplanationFacts<'_>) -> Option<i64> {
-    let change = facts.change.filter(|change| change.to == MonitorStatus::Down)?;
+    let change = facts.change.filter(|change| change.to == MonitorStatus::Down && facts.announced_at.is_none())?;
     let first = change.evidence.iter().map(|report| report.started).min().unwrap_or(change.since);
     let delivered = facts.alerts.iter().filter(|alert| alert.fault.is_none()).map(|alert| alert.at).min()?;
     Some(delivered.since(first).max(0))
@@ -77,6 +78,10 @@ pub(super) fn steps(facts: &ExplanationFacts<'_>, kind: ExplanationKind) -> Vec<
         MonitorStatus::Slow => vec![slow_step(change)],
         MonitorStatus::Up | MonitorStatus::Unknown => return Vec::new(),
     };
+    steps.extend(facts.announced_at.map(|at| {
+        let text = "It had begun in maintenance, without alerts, and was still down.";
+        ExplanationStep::new(at, StepTone::Plain, "Maintenance ended.", text)
+    }));
     steps.extend(alert_step(facts, change));
     if let Some(incident) = facts.incident {
         let title = format!("Incident “{}”", incident.title);
@@ -187,7 +192,7 @@ fn alert_step(facts: &ExplanationFacts<'_>, change: &StatusChange) -> Option<Exp
         count => format!("{count} alerts sent:"),
     };
     let mut text = newest.map_or_else(String::new, |newest| {
-        let within = newest.since(change_time(change)).max(0);
+        let within = newest.since(facts.announced_at.unwrap_or_else(|| change_time(change))).max(0);
         // In tenths, at least one: "within 0.0 s" reads like a fault.
         format!("{} within {}", list(&delivered), seconds(within.max(100)))
     });

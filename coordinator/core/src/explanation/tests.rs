@@ -8,7 +8,7 @@ use super::*;
 use crate::event::MonitorStatus;
 use crate::observation::{Failure, RoundOutcome};
 use crate::time::{DAY, HOUR, MINUTE, SECOND};
-use crate::vantage::RegionSet;
+use crate::vantage::{RegionSet, Vantage};
 use crate::verdict::RegionStatus;
 
 use scene::*;
@@ -23,12 +23,6 @@ fn each_kind_has_its_sentence() {
     let disputed = |scene: &mut Scene| {
         scene.region(Region::Africa).not_passed = Some(RoundOutcome::Disputed);
         scene.rounds = vec![report(Region::Africa, NOW, RoundOutcome::Disputed, (4, false), Some((8, true)))];
-    };
-    let down_as = |scene: &mut Scene, reason: Failure| {
-        let view = std::mem::take(&mut scene.view);
-        let since = Some(NOW - 14 * MINUTE);
-        let (status, down_reason) = (MonitorStatus::Down, Some(reason));
-        scene.view = MachineView { status, since, outage_since: since, down_reason, ..view };
     };
     for (scene, kind, title, sentence) in [
         (scene("http", &|_| {}), ExplanationKind::Up, "Up", "Up for 1 hour."),
@@ -193,6 +187,86 @@ fn a_sentence_claims_only_what_was_seen() {
 }
 
 #[test]
+fn an_outage_without_a_region_that_reaches_it_says_so_only_where_that_is_known() {
+    let sentence = |set: &dyn Fn(&mut Scene)| {
+        let mut scene = Scene::down();
+        scene.view.seen_up = RegionSet::NONE;
+        set(&mut scene);
+        scene.explain().sentence()
+    };
+    let everywhere = |scene: &mut Scene| {
+        scene.view.down_from = None;
+        scene.view.seen_down = RegionSet::ALL;
+    };
+    assert!(sentence(&everywhere).ends_with(" No region reaches it."), "{}", sentence(&everywhere));
+    let silent_others = sentence(&|_| {});
+    assert!(!silent_others.contains("reaches it"), "the others have no recent round: {silent_others}");
+    let pinned = sentence(&|scene| {
+        scene.view.down_from = None;
+        scene.view.seen_down = RegionSet::only(Region::Asia);
+        scene.monitor.pinned_region = Some(Region::Asia);
+    });
+    assert!(pinned.ends_with(" It is checked from Asia only."), "{pinned}");
+}
+
+#[test]
+fn networks_that_cannot_confirm_are_not_counted() {
+    let mut scene = Scene::new("http");
+    scene.monitor.pinned_region = Some(Region::Africa);
+    scene.view.unconfirmed_from = RegionSet::only(Region::Africa);
+    let mut set = |unfit: [bool; 2]| {
+        let africa = (1..).zip(unfit).map(|(no, unfit)| Vantage { unfit, ..vantage(no, Region::Africa) });
+        scene.mesh = Mesh::new(africa.chain([vantage(9, Region::Europe)]));
+        scene.explain().sentence()
+    };
+    assert!(set([false, false]).contains("two networks are connected right now"));
+    assert!(set([false, true]).contains("one network is able to confirm right now"));
+    assert!(set([true, true]).contains("no networks are able to confirm right now"));
+}
+
+#[test]
+fn an_outage_that_began_in_maintenance_is_explained_from_its_start() {
+    let silent = |kind: &str, reason: Failure| {
+        let mut scene = Scene::new(kind);
+        down_as(&mut scene, reason.clone());
+        let start = NOW - 14 * MINUTE;
+        let change = change(MonitorStatus::Down, start, Vec::new());
+        scene.change = Some(StatusChange { alert: None, down_since: Some(start), reason: Some(reason), ..change });
+        assert!(scene.change.as_ref().unwrap().begins_silent_outage());
+        scene
+    };
+    let mut scene = silent("heartbeat", Failure::PingMissed);
+    scene.until = Some(NOW + HOUR);
+    let explanation = scene.explain();
+    assert_eq!(explanation.kind, ExplanationKind::Maintenance);
+    assert_eq!(
+        explanation.steps.iter().map(|step| step.title.as_str()).collect::<Vec<_>>(),
+        ["No ping by the deadline."]
+    );
+    // After the window: announced ten minutes later, at its end.
+    scene.until = None;
+    scene.announced_at = Some(NOW - 4 * MINUTE);
+    let at = NOW - 4 * MINUTE + 900;
+    scene.alerts = vec![AlertResult { destination: "on-call".to_owned(), at, fault: None }];
+    let explanation = scene.explain();
+    let steps: Vec<(&str, &str)> =
+        explanation.steps.iter().map(|step| (step.title.as_str(), step.text.as_str())).collect();
+    assert_eq!(
+        steps,
+        [
+            ("No ping by the deadline.", ""),
+            ("Maintenance ended.", "It had begun in maintenance, without alerts, and was still down."),
+            ("1 alert sent:", "on-call within 0.9 s."),
+        ]
+    );
+    assert_eq!(explanation.alerted_after_ms, None, "not the length of the maintenance");
+    // A component that is down again after an unknown period begins no outage.
+    let mut resumed = silent("component", Failure::VendorOutage("down".to_owned())).change.unwrap();
+    resumed.from = MonitorStatus::Unknown;
+    assert!(!resumed.begins_outage());
+}
+
+#[test]
 fn slow_is_explained_by_the_threshold_that_was_crossed() {
     let mut scene = Scene::new("http");
     scene.view.status = MonitorStatus::Slow;
@@ -216,6 +290,9 @@ fn a_resumed_heartbeat_waits_for_the_next_ping() {
         (explanation.kind, explanation.title.as_str()),
         (ExplanationKind::NoPingYet, "Waiting for the next ping")
     );
+    assert_eq!(explanation.sentence(), "It goes down unless the next ping arrives.");
+    scene.deadline = Some(NOW + 14 * MINUTE);
+    assert_eq!(scene.explain().sentence(), "It goes down unless the next ping arrives by 13:00.");
 }
 
 #[test]

@@ -54,7 +54,17 @@ pub struct MonitorExplanation {
 struct ChangeRecord {
     /// The change, with its sequence number and its time.
     change: Option<(u64, Timestamp, StatusChange)>,
+    /// Set if the outage began before that change, in a maintenance window, which kept it silent.
+    began_silently: bool,
     rounds: Vec<RoundReport>,
+}
+
+impl ChangeRecord {
+    /// Returns true if the found change announces the outage that began silently with that earlier one.
+    fn announces(&self, earlier: &StatusChange) -> bool {
+        let is_announced = |change: &StatusChange| change.alert.is_some() && change.down_since == earlier.down_since;
+        earlier.begins_silent_outage() && self.change.as_ref().is_some_and(|(.., change)| is_announced(change))
+    }
 }
 
 /// Change that an explanation is about.
@@ -123,6 +133,7 @@ impl PublicPageService {
             agents: &agents,
             rounds: &rounds,
             change: record.change.as_ref().map(|(.., change)| change),
+            announced_at: record.change.as_ref().filter(|_| record.began_silently).map(|(_, at, _)| *at),
             deadline,
             alerts: &alerts,
             incident: incident.map(|it| outage_incident(it.incident.id, &it.incident.title, it.incident.started_at)),
@@ -146,6 +157,7 @@ impl PublicPageService {
                     EventKind::StatusChanged(change) if record.change.is_none() && wanted.is(&change) => {
                         record.change = Some((event.seq, event.event.at, change));
                     }
+                    EventKind::StatusChanged(change) if record.announces(&change) => record.began_silently = true,
                     EventKind::Round(report) => record.rounds.push(report),
                     _ => {}
                 }

@@ -30,6 +30,7 @@ pub(super) struct Scene {
     pub(super) agents: BTreeMap<VantageNo, VantageLabel>,
     pub(super) rounds: Vec<RoundReport>,
     pub(super) change: Option<StatusChange>,
+    pub(super) announced_at: Option<Timestamp>,
     pub(super) deadline: Option<Timestamp>,
     pub(super) alerts: Vec<AlertResult>,
     pub(super) incident: bool,
@@ -74,6 +75,7 @@ impl Scene {
             agents,
             rounds: Vec::new(),
             change: None,
+            announced_at: None,
             deadline: None,
             alerts: Vec::new(),
             incident: false,
@@ -93,6 +95,7 @@ impl Scene {
             agents: &self.agents,
             rounds: &self.rounds,
             change: self.change.as_ref(),
+            announced_at: self.announced_at,
             deadline: self.deadline,
             alerts: &self.alerts,
             incident: self.incident.then_some(incident),
@@ -135,6 +138,14 @@ impl Scene {
         scene.change = Some(StatusChange { down_from, ..change(MonitorStatus::Down, since, evidence) });
         scene
     }
+}
+
+/// Makes the monitor down for fourteen minutes.
+pub(super) fn down_as(scene: &mut Scene, reason: Failure) {
+    let view = std::mem::take(&mut scene.view);
+    let since = Some(NOW - 14 * MINUTE);
+    let (status, down_reason) = (MonitorStatus::Down, Some(reason));
+    scene.view = MachineView { status, since, outage_since: since, down_reason, ..view };
 }
 
 pub(super) fn change(to: MonitorStatus, since: Timestamp, evidence: Vec<RoundReport>) -> StatusChange {

@@ -1,6 +1,7 @@
 //! Screen of a heartbeat.
 
 use parallax_core::check::Check;
+use parallax_core::time::Timestamp;
 
 use super::screen::{self, MonitorCall};
 use crate::http::HttpContext;
@@ -15,7 +16,7 @@ pub(super) async fn reply(
     context: &HttpContext,
     call: &MonitorCall,
     (frame, heading): (Frame, MonitorHeading),
-    input: SummaryInput<'_>,
+    (input, deadline): (SummaryInput<'_>, Option<Timestamp>),
 ) -> HandlerResult {
     let monitor = &input.view.monitor;
     let Check::Heartbeat(check) = &monitor.check else {
@@ -32,7 +33,7 @@ pub(super) async fn reply(
         tools: heartbeat::tools(&heading.path, &tool),
         snippets: address.as_deref().map(|url| heartbeat::snippets(&tool, url)).unwrap_or_default(),
         address,
-        timeline: heartbeat::timeline(check, input.view.state.last_ping_at, when),
+        timeline: heartbeat::timeline(check, (input.view.state.last_ping_at, deadline), when),
         facts: summary::facts(&input),
         pings: pings.iter().map(|ping| PingRow::of(ping, when)).collect(),
         frame,

@@ -130,7 +130,7 @@ async fn show(context: &HttpContext, call: &MonitorCall, requested: Option<Reque
         rounds: &rounds,
     };
     if is_heartbeat {
-        return heartbeat::reply(context, call, (frame, heading), input).await;
+        return heartbeat::reply(context, call, (frame, heading), (input, explained.deadline)).await;
     }
     screen::reply_with(&MonitorSummary::new(frame, heading, input, check), status)
 }

@@ -4,6 +4,7 @@ use chrono_tz::Tz;
 use parallax_core::check::HeartbeatCheck;
 use parallax_core::explanation::{clock, short_duration};
 use parallax_core::heartbeat::{MAX_STORED_PINGS, PingKind, StoredPing};
+use parallax_core::text::alters_layout;
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_template::template_file;
 
@@ -102,33 +103,32 @@ fn shown_body(body: &[u8]) -> String {
 }
 
 fn visible(text: &str) -> String {
-    let is_direction =
-        |letter: char| matches!(letter, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let letter = |letter: char| match letter {
         '\n' | '\t' => letter,
-        it if it.is_control() || is_direction(it) => '\u{fffd}',
+        it if alters_layout(it) => char::REPLACEMENT_CHARACTER,
         it => it,
     };
     text.chars().map(letter).collect()
 }
 
-/// Times of the next ping: expected, late, down.
+/// Times of the next ping: expected, late, down. The deadline may be later than the last ping tells: after a pause, and
+/// where pings may have been lost.
 pub(crate) fn timeline(
     check: &HeartbeatCheck,
-    last_ping: Option<Timestamp>,
+    (last_ping, deadline): (Option<Timestamp>, Option<Timestamp>),
     (now, zone): (Timestamp, Tz),
 ) -> Vec<(&'static str, bool, String, String)> {
     let (period, grace) = (i64::from(check.period_seconds) * SECOND, i64::from(check.grace_seconds) * SECOND);
+    let from = deadline.map(|deadline| deadline - grace - period);
     let at = |offset: i64, otherwise: &str| {
-        last_ping.map_or_else(|| otherwise.to_owned(), |last| clock(last + offset, zone, now))
+        from.map_or_else(|| otherwise.to_owned(), |from| clock(from + offset, zone, now))
     };
     let period_text = short_duration(period);
-    let mut steps = vec![(
-        "none",
-        false,
-        at(period, "one period later"),
-        format!("expected, from the last ping plus {period_text}"),
-    )];
+    let expected = match from == last_ping || from.is_none() {
+        true => format!("expected, from the last ping plus {period_text}"),
+        false => "expected".to_owned(),
+    };
+    let mut steps = vec![("none", false, at(period, "one period later"), expected)];
     if grace > 0 {
         let text = format!("late, within the grace of {}. Shown here, nothing sent.", short_duration(grace));
         steps.push(("slow", false, format!("until {}", at(period + grace, "the end of the grace")), text));
@@ -196,6 +196,8 @@ pub(crate) fn snippets(tool: &str, url: &str) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::time::MINUTE;
+
     use super::*;
     use crate::views::tests::NOW;
 
@@ -221,10 +223,19 @@ mod tests {
     #[test]
     fn the_timeline_names_the_times_of_the_next_ping() {
         let check = HeartbeatCheck { period_seconds: 3600, grace_seconds: 300, token: String::new() };
-        let steps = timeline(&check, Some(NOW), (NOW, Tz::UTC));
-        let times: Vec<&str> = steps.iter().map(|(_, _, time, _)| time.as_str()).collect();
-        assert_eq!(times, ["13:46", "until 13:51", "13:51"]);
+        let times = |deadline: Timestamp| {
+            let steps = timeline(&check, (Some(NOW), Some(deadline)), (NOW, Tz::UTC));
+            (steps[0].3.clone(), steps.into_iter().map(|(_, _, time, _)| time).collect::<Vec<_>>())
+        };
+        let (text, of_ping) = times(NOW + 65 * MINUTE);
+        assert_eq!(
+            (text.as_str(), of_ping.join(", ").as_str()),
+            ("expected, from the last ping plus 1 h", "13:46, until 13:51, 13:51")
+        );
+        // Resumed an hour later: the deadline is not that of the last ping.
+        let (text, resumed) = times(NOW + 125 * MINUTE);
+        assert_eq!((text.as_str(), resumed.join(", ").as_str()), ("expected", "14:46, until 14:51, 14:51"));
         let without_grace = HeartbeatCheck { grace_seconds: 0, ..check };
-        assert_eq!(timeline(&without_grace, None, (NOW, Tz::UTC)).len(), 2);
+        assert_eq!(timeline(&without_grace, (None, None), (NOW, Tz::UTC)).len(), 2);
     }
 }

@@ -229,7 +229,11 @@ pub(crate) fn notices(input: &SummaryInput<'_>) -> Vec<(&'static str, String, St
         }
         ExplanationKind::NoPingYet => {
             let text = "Request the address below once and this page shows it within a second.";
-            notices.push(("none", format!("{}.", explanation.title), text.to_owned()));
+            let text = match input.view.state.last_ping_at {
+                Some(_) => explanation.detail.clone(),
+                None => text.to_owned(),
+            };
+            notices.push(("none", format!("{}.", explanation.title), text));
         }
         ExplanationKind::Paused => notices.push(("none", "Paused.".to_owned(), explanation.detail.clone())),
         _ => {}
