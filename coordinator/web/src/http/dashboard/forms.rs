@@ -12,14 +12,15 @@
 //! | list of texts | all values of that name that aren't empty |
 //! | list of objects | the same; a value has the object's members in their order, separated by spaces |
 //! | file (`multipart/form-data`) | a `data:` URL of its media type; absent where none was chosen |
+//! | length (`periodMinutes`) | a number as `period`, and the minutes of its unit as `periodUnit` |
 //! | map | `name[key]` with the value, or pairs of `name.key` and `name.value`; rows without a value are left out |
 //!
 //! A form that changes something carries a fingerprint of each value that it was drawn with ([`LOADED`]). A field counts
 //! as changed if the person changed it; if someone else did so meanwhile too, that is a conflict.
 
+mod fingerprints;
 mod refusal;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -27,8 +28,9 @@ use parallax_core::patch::PatchField;
 use parallax_core::validation::ValidationErrors;
 use parallax_service::idempotency::IdempotencyKey;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
+pub(in crate::http) use self::fingerprints::loaded;
+use self::fingerprints::{comparable, fingerprint, parse_loaded};
 pub(in crate::http) use self::refusal::{FormRefusal, FormStatus, Saved, faults, result_path, saved};
 use super::{SignedIn, form_encoding};
 use crate::http::body_fields::{BodyFields, FieldKind, FieldSpec, read_value};
@@ -37,15 +39,8 @@ use crate::http::json_body::{self, JsonObject};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::form::{FieldFault, FormView};
 
-/// Bytes of a value's fingerprint.
-const FINGERPRINT: usize = 8;
 /// Characters of another person's value that a conflict repeats.
 const MAX_QUOTED: usize = 200;
-
-/// End of the names of fields that are lists of ids.
-const ID_LIST: &str = "Ids";
-/// Other lists whose order means nothing.
-const SETS: [&str; 2] = ["events", "remind"];
 
 /// Hidden field with the fingerprints of the values that a form was drawn with.
 pub(in crate::http) const LOADED: &str = "loaded";
@@ -117,11 +112,14 @@ impl Form {
     /// Returns the form as it is drawn: with what was typed, and the token of the session. It keeps its idempotency key,
     /// or gets one.
     pub(in crate::http) fn view(&self, form_token: &str) -> FormView {
-        let once = Some(self.text(ONCE)).filter(|once| !once.is_empty());
-        let once = once.map_or_else(new_key, str::to_owned);
+        let sent = Some(self.text(ONCE)).filter(|once| !once.is_empty());
+        let is_typed = sent.is_some();
+        let once = sent.map_or_else(new_key, str::to_owned);
         let is_hidden = |name: &str| [LOADED, ONCE, FORM_TOKEN].contains(&name);
         let values = self.0.iter().filter(|(name, _)| !is_hidden(name)).cloned().collect();
-        FormView::new(form_token.to_owned(), once, self.text(LOADED).to_owned(), values)
+        let mut view = FormView::new(form_token.to_owned(), once, self.text(LOADED).to_owned(), values);
+        view.is_typed = is_typed;
+        view
     }
 
     /// Returns the form as it is drawn, with the reasons if it was refused, and the status of the reply.
@@ -131,13 +129,41 @@ impl Form {
         (view, status)
     }
 
-    /// Returns the form as it is drawn again. After a conflict it is about the current values, so that saving it again
-    /// keeps what was typed.
-    pub(in crate::http) fn redrawn(mut self, refusal: &FormRefusal, current: &JsonObject) -> Self {
-        if refusal.is_conflict() {
-            self.set(LOADED, loaded(current));
+    /// Returns the refused form as it is drawn again: with what the person typed, and with the newest values of the
+    /// fields that they left alone. `current` has the record's values, and `stored` is the form as it is drawn of them.
+    /// Saving it again keeps what was typed, also of the fields in conflict, and changes nothing else.
+    pub(in crate::http) fn redrawn(mut self, refusal: &FormRefusal, current: &JsonObject, stored: &Self) -> Self {
+        let text = self.text(LOADED).to_owned();
+        let mut drawn = parse_loaded(&text);
+        let fresh: BTreeMap<&str, String> =
+            current.iter().map(|(name, value)| (name.as_str(), fingerprint(name, value))).collect();
+        for conflict in refusal.conflicts() {
+            // Without a fingerprint, what is typed counts as a change.
+            match fresh.get_key_value(conflict) {
+                Some((name, now)) => drawn.insert(*name, now.as_str()),
+                None => drawn.remove(conflict),
+            };
         }
+        for (name, now) in &fresh {
+            // Someone else alone changed it, as it is no conflict. A form may have the field under no name of its own.
+            let is_renewed = drawn.get(name).is_some_and(|before| **before != **now) && self.replace(name, stored);
+            if is_renewed {
+                drawn.insert(*name, now.as_str());
+            }
+        }
+        let drawn = drawn.iter().map(|(name, print)| format!("{name}={print}")).collect::<Vec<_>>().join(" ");
+        self.set(LOADED, drawn);
         self
+    }
+
+    /// Replaces the values of a field by those of another form; returns false if the form doesn't have it.
+    fn replace(&mut self, name: &str, other: &Self) -> bool {
+        let has_field = self.0.iter().any(|(field, _)| is_part_of(field, name));
+        if has_field {
+            self.0.retain(|(field, _)| !is_part_of(field, name));
+            self.0.extend(other.0.iter().filter(|(field, _)| is_part_of(field, name)).cloned());
+        }
+        has_field
     }
 
     /// Reads an id, such as a filter of the query; empty means none.
@@ -212,6 +238,14 @@ impl Form {
     }
 }
 
+/// Returns true for the name that a field has in the form: its own, one of a part of it, or those of a length, which is
+/// typed as a number and its unit.
+fn is_part_of(in_form: &str, name: &str) -> bool {
+    let of_it = in_form.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']));
+    let of_length = |length: &str| in_form == length || in_form.strip_suffix("Unit") == Some(length);
+    of_it || name.strip_suffix("Minutes").is_some_and(of_length)
+}
+
 /// Converts a typed number; text that isn't one stays text, which the field's reader refuses.
 fn number<N: Into<Value>>(text: &str, parse: impl FnOnce(&str) -> Option<N>) -> Value {
     parse(text.trim()).map_or_else(|| json!(text), Into::into)
@@ -280,8 +314,7 @@ impl<'a> FormBody<'a> {
     /// Reads a form that changes a record, of which `current` has the values as the API's body would. A field that the
     /// person left alone is absent.
     pub(in crate::http) fn change(form: &'a Form, current: &'a JsonObject) -> Self {
-        let loaded = form.text(LOADED).split(' ').filter_map(|field| field.split_once('=')).collect();
-        Self { form, current: Some(current), loaded, conflicts: Vec::new() }
+        Self { form, current: Some(current), loaded: parse_loaded(form.text(LOADED)), conflicts: Vec::new() }
     }
 
     /// Returns the fields that someone else changed since the form was drawn, with what they are now.
@@ -341,30 +374,6 @@ pub(in crate::http) fn changed<T>(
 /// Makes an idempotency key for a new form.
 pub(in crate::http) fn new_key() -> String {
     hex::encode(rand::random::<[u8; 16]>())
-}
-
-/// Returns the fingerprints of a record's values, for [`LOADED`].
-pub(in crate::http) fn loaded(current: &JsonObject) -> String {
-    let fields = current.iter().map(|(name, value)| format!("{name}={}", fingerprint(name, value)));
-    fields.collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the value as it is compared. A list whose order means nothing is sorted: a form has it in the order in which
-/// it draws it.
-fn comparable<'a>(name: &str, value: &'a Value) -> Cow<'a, Value> {
-    match value {
-        Value::Array(entries) if name.ends_with(ID_LIST) || SETS.contains(&name) => {
-            let mut entries = entries.clone();
-            entries.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
-            Cow::Owned(Value::Array(entries))
-        }
-        value => Cow::Borrowed(value),
-    }
-}
-
-fn fingerprint(name: &str, value: &Value) -> String {
-    let digest = Sha256::digest(comparable(name, value).to_string().as_bytes());
-    hex::encode(digest.iter().copied().take(FINGERPRINT).collect::<Vec<u8>>())
 }
 
 fn conflict_text(current: &Value) -> String {

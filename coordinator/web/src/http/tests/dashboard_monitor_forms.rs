@@ -151,14 +151,21 @@ async fn a_change_that_crosses_another_shows_both_values() {
     assert_eq!(renamed.status, 303, "{}", renamed.text);
     let stored = client.stored(&id).await;
     assert_eq!((&stored["name"], &stored["slowThresholdMs"]), (&json!("Payments API"), &json!(400)));
-    let crossed = send(fields(&loaded, "Payments API", "300")).await;
+    let crossed = send(fields(&loaded, "Payments", "300")).await;
     assert_eq!(crossed.status, 409, "{}", crossed.text);
+    let drawn = |name: &str| crossed.text.contains(&format!("name=\"name\" type=\"text\" value=\"{name}\""));
+    assert!(
+        drawn("Payments API") && !drawn("Payments"),
+        "the name that was left alone is the newest: {}",
+        crossed.text
+    );
     assert!(crossed.text.contains("Someone else set this to 400 meanwhile."), "{}", crossed.text);
     assert!(crossed.text.contains("value=\"300\""), "{}", crossed.text);
     assert_eq!(client.stored(&id).await["slowThresholdMs"], 400, "nothing was saved");
     let kept = send(fields(&hidden(&crossed, "loaded"), "Payments API", "300")).await;
     assert_eq!(kept.status, 303, "{}", kept.text);
-    assert_eq!(client.stored(&id).await["slowThresholdMs"], 300);
+    let stored = client.stored(&id).await;
+    assert_eq!((&stored["name"], &stored["slowThresholdMs"]), (&json!("Payments API"), &json!(300)));
 }
 
 #[tokio::test]

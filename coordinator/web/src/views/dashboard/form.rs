@@ -15,6 +15,8 @@ pub(crate) struct FormView {
     pub faults: Vec<FieldFault>,
     /// Reason that it was refused as a whole, as a sentence.
     pub problem: Option<String>,
+    /// True if it has what was typed and not saved: it was sent, and is drawn as the answer.
+    pub is_typed: bool,
     values: Vec<(String, String)>,
 }
 
@@ -50,7 +52,12 @@ impl FieldFault {
 impl FormView {
     /// Makes the view of a form with those values.
     pub(crate) const fn new(token: String, once: String, loaded: String, values: Vec<(String, String)>) -> Self {
-        Self { token, once, loaded, faults: Vec::new(), problem: None, values }
+        Self { token, once, loaded, faults: Vec::new(), problem: None, is_typed: false, values }
+    }
+
+    /// Returns the mark of a form whose unsaved changes the script guards: `typed` if it was drawn with some.
+    pub(crate) const fn guard(&self) -> &'static str {
+        if self.is_typed { "typed" } else { "" }
     }
 
     /// Returns the value of a field; empty if it has none.

@@ -103,14 +103,15 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
             let (mut refusal, mut current) = (refusal, current);
-            if !sees_secrets(&context, &call.caller) {
+            let shows_secrets = sees_secrets(&context, &call.caller);
+            if !shows_secrets {
                 current.retain(|name, _| !is_secret(name));
                 let is_conflict = refusal.is_conflict();
                 let withheld = refusal.faults.iter_mut().filter(|fault| is_conflict && is_secret(&fault.field));
                 withheld
                     .for_each(|fault| fault.text = "Someone else changed this. Save again to replace it.".to_owned());
             }
-            let form = submitted.form.redrawn(&refusal, &current);
+            let form = submitted.form.redrawn(&refusal, &current, &filled(&destination, shows_secrets));
             draw(&context, &call.caller, scene, &destination, (&form, Some(refusal))).await
         }
     }

@@ -43,11 +43,12 @@ pub(super) async fn save_settings(context: Arc<HttpContext>, mut call: RoutedReq
     let page_screen = PageScreen::read(&context, &call)?;
     let submitted = SubmittedForm::read(&mut call).await?;
     let caller = &call.caller.caller;
-    let current = current_values(&context.service.alert_settings.get(caller, page_screen.page.id)?);
+    let settings = context.service.alert_settings.get(caller, page_screen.page.id)?;
+    let current = current_values(&settings);
     match save(&context, caller, &page_screen, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = submitted.form.redrawn(&refusal, &current);
+            let form = submitted.form.redrawn(&refusal, &current, &settings_form(&settings));
             draw(&context, caller, page_screen, &form, Some(refusal)).await
         }
     }

@@ -104,6 +104,11 @@ impl FormRefusal {
         self.status.code == StatusCode::CONFLICT
     }
 
+    /// Names of the fields that this person and someone else changed.
+    pub(in crate::http) fn conflicts(&self) -> impl Iterator<Item = &str> {
+        self.faults.iter().filter(|_| self.is_conflict()).map(|fault| fault.field.as_str())
+    }
+
     /// Returns the fault of a field, as a sentence; empty if it has none.
     pub(in crate::http) fn fault(&self, field: &str) -> String {
         self.faults.iter().find(|fault| fault.field == field).map(|fault| fault.text.clone()).unwrap_or_default()

@@ -93,10 +93,70 @@ fn a_change_is_what_the_person_changed() {
     assert_eq!(title, Absent);
     let text = "Someone else set this to “Theirs” meanwhile. Save again to keep yours.";
     assert_eq!(conflicts, [FieldFault { field: "title".to_owned(), text: text.to_owned() }]);
-    // Drawn again with the current values, the same text is a change.
-    let mut again = filled("Mine", "none");
-    again.set(LOADED, loaded(&current));
+    // Drawn again, the same text is a change.
+    let again = filled("Mine", "none").redrawn(&FormRefusal::conflict(conflicts), &current, &stored(&current));
     assert_eq!(read(&again, &current).0.0, Sent("Mine".to_owned()));
+}
+
+/// Form of a record of texts.
+fn stored(current: &JsonObject) -> Form {
+    let mut form = Form::of(current.iter().map(|(name, value)| (name, value.as_str().unwrap_or_default())));
+    form.set(LOADED, loaded(current));
+    form
+}
+
+#[test]
+fn a_form_drawn_again_keeps_what_each_person_changed() {
+    let drawn = object(json!({ "title": "Old", "impact": "none", "note": "a" }));
+    let theirs = object(json!({ "title": "Theirs", "impact": "major", "note": "a" }));
+    let mut form = stored(&drawn);
+    form.set("title", "Mine");
+    form.set("note", "b");
+    let read = |form: &Form, current: &JsonObject| {
+        changed(form, current, |fields| ["title", "impact", "note"].map(|name| fields.text(field(name, ""))))
+    };
+    let refusal = read(&form, &theirs).unwrap_err();
+    assert_eq!(refusal.conflicts().collect::<Vec<_>>(), ["title"]);
+    let again = form.clone().redrawn(&refusal, &theirs, &stored(&theirs));
+    assert_eq!(["title", "impact", "note"].map(|name| again.text(name)), ["Mine", "major", "b"]);
+    // Saved again, it overwrites the field in conflict and no other.
+    let mine = |text: &str| Sent(text.to_owned());
+    assert_eq!(read(&again, &theirs).unwrap(), [mine("Mine"), Absent, mine("b")]);
+    // A third person's change of the same field is another conflict, and one of an untouched field stays.
+    let third = object(json!({ "title": "Third", "impact": "partial", "note": "a" }));
+    let refusal = read(&again, &third).unwrap_err();
+    assert_eq!(refusal.conflicts().collect::<Vec<_>>(), ["title"]);
+    let again = again.redrawn(&refusal, &third, &stored(&third));
+    assert_eq!(read(&again, &third).unwrap(), [mine("Mine"), Absent, mine("b")]);
+
+    // So does a form that was refused for another reason, also one with the status of a conflict.
+    let untouched = object(json!({ "title": "Old", "impact": "major", "note": "a" }));
+    for refusal in [
+        FormRefusal::of(ValidationErrors::single("note", "is wrong").into()).unwrap(),
+        FormRefusal::conflict(Vec::new()),
+    ] {
+        let again = form.clone().redrawn(&refusal, &untouched, &stored(&untouched));
+        assert_eq!(["title", "impact", "note"].map(|name| again.text(name)), ["Mine", "major", "b"]);
+        assert_eq!(read(&again, &untouched).unwrap(), [mine("Mine"), Absent, mine("b")]);
+    }
+}
+
+#[test]
+fn a_field_is_drawn_again_with_all_its_parts() {
+    let drawn = object(json!({ "periodMinutes": 60, "limits": { "asia": 1 }, "ids": ["a"], "hidden": "x" }));
+    let current =
+        object(json!({ "periodMinutes": 2880, "limits": { "asia": 2, "africa": 3 }, "ids": [], "hidden": "y" }));
+    let mut typed = form("period=1&periodUnit=60&limits%5Basia%5D=1&limits%5Bafrica%5D=&ids=&ids=a&other=z");
+    typed.set(LOADED, loaded(&drawn));
+    let stored = form("period=2&periodUnit=1440&limits%5Basia%5D=2&limits%5Bafrica%5D=3&hidden=y");
+    let again = typed.redrawn(&FormRefusal::conflict(Vec::new()), &current, &stored);
+    assert_eq!((again.text("period"), again.text("periodUnit")), ("2", "1440"));
+    assert_eq!((again.text("limits[asia]"), again.text("limits[africa]")), ("2", "3"));
+    assert_eq!((again.has("ids"), again.text("other")), (false, "z"));
+    // A field that the form doesn't have stays out, with the fingerprint that it was drawn with.
+    let prints = parse_loaded(again.text(LOADED));
+    assert!(!again.has("hidden") && prints["hidden"] == fingerprint("hidden", &json!("x")));
+    assert_eq!(prints["limits"], fingerprint("limits", &current["limits"]));
 }
 
 #[test]

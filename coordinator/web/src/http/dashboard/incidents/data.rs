@@ -159,6 +159,13 @@ pub(super) fn fill(form: &mut Form, incident: &Incident) {
     form.set("remind", remind.join(", "));
 }
 
+/// Form of a stored incident.
+pub(super) fn stored(incident: &Incident) -> Form {
+    let mut form = Form::default();
+    fill(&mut form, incident);
+    form
+}
+
 /// Writes the values of a form as the API's body has them: reminders are typed on one line, separated by commas, and
 /// the order of monitors means nothing.
 pub(super) fn normalize(form: &Form) -> Form {

@@ -22,8 +22,7 @@ pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     if incident.detail.incident.kind == IncidentKind::Maintenance {
         return window_form::show_edit(&context, &call.caller.caller, incident).await;
     }
-    let mut form = Form::default();
-    data::fill(&mut form, &incident.detail.incident);
+    let mut form = data::stored(&incident.detail.incident);
     form.set(LOADED, loaded(&data::current_values(&incident.detail.incident)));
     draw(&context, &call.caller.caller, incident, &form, None).await
 }
@@ -40,7 +39,7 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     match changes::change(&context, caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = submitted.form.redrawn(&refusal, &current);
+            let form = submitted.form.redrawn(&refusal, &current, &data::stored(&incident.detail.incident));
             draw(&context, caller, incident, &form, Some(refusal)).await
         }
     }
@@ -69,8 +68,7 @@ async fn draw(
 pub(super) async fn show_postmortem(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let incident = IncidentContext::read(&context, &mut call).await?;
     call.caller.caller.require(Permission::Edit)?;
-    let text = incident.detail.incident.postmortem.clone().unwrap_or_default();
-    let mut form = Form::of([("postmortem", text)]);
+    let mut form = stored_postmortem(&incident);
     form.set(LOADED, loaded(&data::current_values(&incident.detail.incident)));
     draw_postmortem(&context, &call.caller.caller, incident, &form, None).await
 }
@@ -88,10 +86,14 @@ pub(super) async fn save_postmortem(context: Arc<HttpContext>, mut call: RoutedR
     match changes::change(&context, &call.caller.caller, &incident, &submitted, &current).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = form.redrawn(&refusal, &current);
+            let form = form.redrawn(&refusal, &current, &stored_postmortem(&incident));
             draw_postmortem(&context, &call.caller.caller, incident, &form, Some(refusal)).await
         }
     }
+}
+
+fn stored_postmortem(incident: &IncidentContext) -> Form {
+    Form::of([("postmortem", incident.detail.incident.postmortem.clone().unwrap_or_default())])
 }
 
 async fn draw_postmortem(

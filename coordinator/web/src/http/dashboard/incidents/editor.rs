@@ -185,7 +185,8 @@ pub(super) async fn post(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     match save(&context, caller, &incident.detail.incident, &submitted).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = form.redrawn(&refusal, &data::current_values(&incident.detail.incident));
+            let stored = &incident.detail.incident;
+            let form = form.redrawn(&refusal, &data::current_values(stored), &data::stored(stored));
             let editor = UpdateEditor { form, refusal: Some(refusal), is_draft: true };
             editor.reply(&context, caller, incident).await
         }

@@ -83,14 +83,20 @@ async fn plan(
 pub(super) async fn show_edit(context: &HttpContext, caller: &Caller, incident: IncidentContext) -> HandlerResult {
     let zone = window::zone(&incident);
     let stored = &incident.detail.incident;
+    let mut form = stored_form(stored, zone);
+    form.set(LOADED, loaded(&current_values(stored)));
+    let changes = (stored.title.clone(), incident.href);
+    draw(context, caller, incident.page_screen, &form, (None, Some(changes))).await
+}
+
+/// Form of a stored window, with its times in a zone.
+fn stored_form(stored: &Incident, zone: Tz) -> Form {
     let mut form = Form::of([("title", stored.title.as_str()), ("timezone", zone.name())]);
     form.set("startsAt", input_value(stored.started_at, zone));
     form.set("endsAt", stored.ends_at.map(|end| input_value(end, zone)).unwrap_or_default());
     stored.affected.iter().for_each(|affected| form.add("monitorIds", affected.monitor.to_string()));
     stored.remind.iter().for_each(|remind| form.add("remind", remind.to_string()));
-    form.set(LOADED, loaded(&current_values(stored)));
-    let changes = (stored.title.clone(), incident.href);
-    draw(context, caller, incident.page_screen, &form, (None, Some(changes))).await
+    form
 }
 
 /// Saves the form of an existing window.
@@ -115,7 +121,7 @@ pub(super) async fn save_edit(
         Ok(path) => Ok(see_other(&path)),
         Err(mut refusal) => {
             in_zone(&mut refusal, &incident.detail.incident, zone);
-            let form = form.redrawn(&refusal, &current);
+            let form = form.redrawn(&refusal, &current, &stored_form(&incident.detail.incident, zone));
             draw(context, caller, incident.page_screen, &form, (Some(refusal), changes)).await
         }
     }

@@ -210,10 +210,8 @@ pub(super) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     let call = MonitorCall::new(call)?;
     let drawn = FormScreen::read(&context, &call).await?;
     let (edit, conflicts) = drawn.edit(&form);
-    if let Some(monitor) = drawn.monitor.as_ref().filter(|_| !conflicts.is_empty()) {
-        let refusal = FormRefusal::conflict(conflicts);
-        let form = form.redrawn(&refusal, &record_form::values(monitor));
-        return refuse(&context, &call, drawn, form, refusal).await;
+    if !conflicts.is_empty() {
+        return refuse(&context, &call, drawn, form, FormRefusal::conflict(conflicts)).await;
     }
     let page = drawn.page.id;
     let path = move |changed: &MonitorWithState| saved_path(page, &changed.monitor, "saved");
@@ -230,7 +228,8 @@ fn saved_path(page: PageId, monitor: &Monitor, toast: &str) -> String {
     Toast::address(&format!("/app/pages/{page}/monitors/{}", monitor.id), toast, 1)
 }
 
-/// Draws a form again with the reasons for which it was refused. Nothing that was typed is lost.
+/// Draws a form again with the reasons for which it was refused. Nothing that was typed is lost, and nothing that someone
+/// else changed meanwhile.
 async fn refuse(
     context: &HttpContext,
     call: &MonitorCall,
@@ -238,6 +237,10 @@ async fn refuse(
     form: Form,
     refusal: FormRefusal,
 ) -> HandlerResult {
+    let form = match &drawn.monitor {
+        Some(monitor) => form.redrawn(&refusal, &record_form::values(monitor), &record_form::of_monitor(monitor)),
+        None => form,
+    };
     let (kind, mut view) = (drawn.kind(&form), form.view(&call.caller.form_token));
     let status = refusal.apply(&mut view);
     drawn.reply(context, call, view, kind, (None, status)).await

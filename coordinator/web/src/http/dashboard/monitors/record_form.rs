@@ -145,6 +145,8 @@ pub(super) fn as_body(form: &Form, has_secrets: bool) -> Form {
             body.set("body", "");
         }
         "replace" => {}
+        // Someone else stored secrets since this form was drawn without any: what is typed is a conflict.
+        "" if SECRETS.iter().any(|name| form.all(name).next().is_some()) => {}
         _ if has_secrets => SECRETS.into_iter().for_each(|name| body.remove(name)),
         _ => {}
     }
@@ -305,6 +307,29 @@ mod tests {
         assert_eq!(headers(&form), [("X-New".to_owned(), "1".to_owned())]);
         form.set("secrets", "remove");
         assert_eq!(headers(&form), []);
+    }
+
+    #[test]
+    fn secrets_that_two_persons_store_are_a_conflict() {
+        let now = &samples()[0];
+        let check = match &now.check {
+            Check::Http(check) => HttpCheck { headers: Vec::new(), ..check.clone() },
+            other => panic!("{other:?}"),
+        };
+        let mut form = of_monitor(&Monitor { check: Check::Http(check), ..now.clone() });
+        let conflicts = |form: &Form| {
+            let (current, read) = (values(now), as_body(form, has_secrets(now)));
+            let mut body = FormBody::change(&read, &current);
+            let _ = body::read_change(&mut body);
+            body.into_conflicts().into_iter().map(|fault| fault.field).collect::<Vec<_>>()
+        };
+        // The empty row of the form.
+        form.add("headers.key", "");
+        form.add("headers.value", "");
+        assert_eq!(conflicts(&form), [""; 0], "theirs stay");
+        form.set("headers.key", "X-New");
+        form.set("headers.value", "1");
+        assert_eq!(conflicts(&form), ["headers"]);
     }
 
     #[test]

@@ -56,7 +56,8 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = typed.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            let current = current_values(&context, &page_screen.page);
+            let form = typed.redrawn(&refusal, &current, &stored(&context, &page_screen));
             draw(&context, &call.caller, page_screen, &form, Some(refusal)).await
         }
     }

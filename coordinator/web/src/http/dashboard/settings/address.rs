@@ -50,7 +50,8 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = submitted.form.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            let current = current_values(&context, &page_screen.page);
+            let form = submitted.form.redrawn(&refusal, &current, &stored(&context, &page_screen.page));
             draw(&context, &call.caller, page_screen, &form, (Some(refusal), None)).await
         }
     }

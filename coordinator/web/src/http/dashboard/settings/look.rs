@@ -42,7 +42,8 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     match change(&context, caller, &page_screen, (&submitted, SettingsSection::Look), |form| body::read(form)).await? {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = typed.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            let current = current_values(&context, &page_screen.page);
+            let form = typed.redrawn(&refusal, &current, &stored_form(&current, &FIELDS));
             draw(&context, caller, page_screen, &form, Some(refusal)).await
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parallax_core::page::Page;
 use parallax_core::vantage::Region;
 use parallax_service::Caller;
 
@@ -13,6 +14,7 @@ use crate::http::dashboard::incidents::zones;
 use crate::http::dashboard::page_screen::{PageScreen, reply, reply_with};
 use crate::http::dashboard::{SignedIn, see_other};
 use crate::http::error::HandlerResult;
+use crate::http::json_body::JsonObject;
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Section;
 use crate::views::dashboard::settings::{BadgesScreen, LanguageForm, SettingsSection, UptimeForm};
@@ -26,15 +28,21 @@ const LANGUAGE: [&str; 2] = ["language", "timezone"];
 /// `GET /app/pages/{page}/settings/uptime`
 pub(super) async fn show_uptime(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let page_screen = PageScreen::read(&context, &call)?;
-    let mut form = stored_form(&current_values(&context, &page_screen.page), &UPTIME);
-    if page_screen.page.uptime_regions.is_none() {
+    let form = stored_uptime(&current_values(&context, &page_screen.page), &page_screen.page);
+    draw_uptime(&context, &call.caller.caller, page_screen, &form, None).await
+}
+
+/// Form of the stored uptime section: the defaults are ticked.
+fn stored_uptime(current: &JsonObject, page: &Page) -> Form {
+    let mut form = stored_form(current, &UPTIME);
+    if page.uptime_regions.is_none() {
         form.remove("uptimeRegions");
         Region::ALL.iter().for_each(|region| form.add("uptimeRegions", region.name()));
     }
-    if page_screen.page.latency_regions.is_none() {
+    if page.latency_regions.is_none() {
         form.set("latencyLocations", Region::Europe.name());
     }
-    draw_uptime(&context, &call.caller.caller, page_screen, &form, None).await
+    form
 }
 
 /// `POST /app/pages/{page}/settings/uptime`
@@ -56,7 +64,9 @@ pub(super) async fn save_uptime(context: Arc<HttpContext>, mut call: RoutedReque
     {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = typed.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            let current = current_values(&context, &page_screen.page);
+            let stored = stored_uptime(&current, &page_screen.page);
+            let form = typed.redrawn(&refusal, &current, &stored);
             draw_uptime(&context, caller, page_screen, &form, Some(refusal)).await
         }
     }
@@ -95,7 +105,8 @@ pub(super) async fn save_language(context: Arc<HttpContext>, mut call: RoutedReq
     {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let form = submitted.form.redrawn(&refusal, &current_values(&context, &page_screen.page));
+            let current = current_values(&context, &page_screen.page);
+            let form = submitted.form.redrawn(&refusal, &current, &stored_form(&current, &LANGUAGE));
             draw_language(&context, caller, page_screen, &form, Some(refusal)).await
         }
     }
