@@ -1,5 +1,5 @@
-//! The dashboard in Chromium: every screen in both widths and themes, jobs with their clicks counted, an account
-//! without pages and monitors, and a viewer.
+//! The dashboard in Chromium: every screen in both widths and themes, its scripts in use, jobs with their clicks counted,
+//! an account without pages and monitors, and a viewer.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -53,6 +53,7 @@ async fn the_dashboard_is_whole_and_each_job_takes_few_clicks() {
     };
     visit(&tools, "page/dashboard_screens.mjs", &told(OWNER)).await;
     visit(&tools, "page/dashboard_viewer.mjs", &told(VIEWER)).await;
+    visit(&tools, "page/dashboard_live.mjs", &told(OWNER)).await;
     visit(&tools, "page/dashboard_jobs.mjs", &told(OWNER)).await;
 }
 

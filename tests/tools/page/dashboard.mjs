@@ -20,7 +20,13 @@ export const tab = async (options = {}) => {
     if (isFault) fault(line.text());
   });
   page.on("pageerror", (error) => fault(String(error)));
-  page.on("dialog", (dialog) => { fault(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
+  // The browser's question before unsaved changes are left: answered by leaving, and told to who waits for it.
+  page.on("dialog", (dialog) => {
+    if (dialog.type() !== "beforeunload") fault(`a dialog: ${dialog.message()}`);
+    page.asked?.(dialog);
+    if (dialog.type() === "beforeunload") dialog.accept();
+    else dialog.dismiss();
+  });
   page.on("request", (request) => {
     const url = new URL(request.url());
     if (url.protocol !== "data:" && url.origin !== new URL(base).origin) fault(`asks ${url}`);

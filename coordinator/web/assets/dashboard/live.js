@@ -10,8 +10,13 @@
   const LOST_AFTER = 15e3;
   // Longest delay of a renewal after a change, so that tabs don't ask at once (milliseconds).
   const SPREAD = 900;
-  // Delay after a renewal or a stream that failed (milliseconds).
+  // Delays after a renewal or a stream that failed: the first, which each further failure doubles, and the longest
+  // (milliseconds).
   const RETRY_AFTER = 5e3;
+  const LONGEST_RETRY = 300e3;
+  const backoff = (failures) => Math.min(RETRY_AFTER * 2 ** (failures - 1), LONGEST_RETRY);
+  // Delay after a renewal that left out a part in use, if nothing reports the end of its use (milliseconds).
+  const RETRY_UNUSED = 30e3;
   // Interval of renewals without a change (milliseconds).
   const RENEW_EVERY = 300e3;
   // Message of a stream that was opened: changes may have been missed before.
@@ -26,11 +31,22 @@
   // A screen that answers a form has another address than its own.
   const address = document.querySelector("[data-address]")?.dataset.address ?? location.href;
 
-  // A part that someone uses stays as it is, and is owed.
-  const inUse = "details.pop[open],#floating,input:checked:not([data-all])";
+  // A part that someone uses stays as it is, and is owed: one with an open menu, a field with the focus or with another
+  // value than it was drawn with, or a focused button.
+  const isChanged = (field) => {
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+    if (field.localName !== "select") return field.value !== field.defaultValue;
+    const drawn = [...field.options].findIndex((option) => option.defaultSelected);
+    return field.selectedIndex !== Math.max(0, drawn);
+  };
+  const hasChanges = (part) => all("input:not([data-all],[data-group]),textarea,select", part).some(isChanged);
+  const isInUse = (part) => {
+    const focused = part.contains(document.activeElement) && !document.activeElement.matches("a[href]");
+    return focused || !!part.querySelector("details.pop[open],#floating") || hasChanges(part);
+  };
   let isComplete = true;
   const isBusy = (part) => {
-    const isUsed = part.contains(document.activeElement) || !!part.querySelector(inUse);
+    const isUsed = isInUse(part);
     if (isUsed) isComplete = false;
     return isUsed;
   };
@@ -41,22 +57,58 @@
     });
     enhance(fresh);
   };
+  // A focused link that is replaced gives its focus to the one in its place.
+  const keepFocus = (change) => {
+    const link = document.activeElement;
+    const partId = link?.matches("a[href]") && link.closest("[data-part]")?.id;
+    const alike = () =>
+      all("a[href]", document.getElementById(partId) ?? link).filter(
+        (it) => it.getAttribute("href") === link.getAttribute("href"),
+      );
+    const place = partId ? alike().indexOf(link) : -1;
+    change();
+    if (place >= 0 && !link.isConnected) alike()[place]?.focus({ preventScroll: true });
+  };
+  // Counts and states beside the screen.
+  const showFrame = (fresh) => {
+    const [shown, entries] = [document, fresh].map((from) => all(".nav,.tab,summary.switch", from));
+    if (shown.length !== entries.length) return;
+    shown.forEach((entry, at) => {
+      if (entry.innerHTML !== entries[at].innerHTML) entry.replaceChildren(...entries[at].cloneNode(true).childNodes);
+    });
+  };
   const showParts = liveParts("[data-part]", isBusy, keepGroups);
+  // Areas that stand or fall with what they show: scripts work on them from the start of the screen on.
+  const areas = (from) => all("[data-area]", from).map((area) => area.id).join();
+  // Not a reload, which would send a form again whose answer is shown. Without a fragment it is another document.
+  const reload = () => {
+    const there = new URL(address, location.href);
+    there.hash = "";
+    location.replace(there);
+  };
   const show = (fresh) => {
+    if (areas(fresh) !== areas(document)) {
+      if (!hasChanges(document.getElementById("main"))) reload();
+      return false;
+    }
     // The screen below may lack icons of the fresh one.
     for (const symbol of all(".sprite symbol", fresh)) {
       if (!document.getElementById(symbol.id)) document.querySelector(".sprite").append(symbol);
     }
-    const icon = fresh.querySelector("link[rel=icon]");
-    if (icon) document.querySelector("link[rel=icon]").href = icon.href;
+    const [icon, freshIcon] = [document, fresh].map((from) => from.querySelector("link[rel=icon]"));
+    if (icon && freshIcon && icon.href !== freshIcon.href) icon.href = freshIcon.href;
+    showFrame(fresh);
     isComplete = true;
-    showParts(fresh);
+    keepFocus(() => showParts(fresh));
     return isComplete;
   };
 
   // Changes that were heard of, and those that are shown: a renewal is owed until all are.
   let heard = 0;
   let shown = 0;
+  let failures = 0;
+  // Reason that the screen is not renewed any more.
+  let ended = "";
   let isLoading = false;
   let timer = 0;
   const isOwed = () => shown < heard;
@@ -64,36 +116,58 @@
     clearTimeout(timer);
     timer = setTimeout(renew, millis + Math.random() * spread);
   };
+  const load = async () => {
+    const response = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout?.(15000) });
+    // Signed out, most likely: what was typed stays.
+    if (response.redirected) {
+      ended = "This screen leads elsewhere now: you may be signed out.";
+      if (!hasChanges(document)) reload();
+    }
+    if ([403, 404, 410].includes(response.status)) {
+      ended = "This screen was removed, or you may no longer see it.";
+    }
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (!ended && response.ok && fresh.getElementById("live")) return fresh;
+    throw new Error("it is another page");
+  };
   const renew = async () => {
     timer = 0;
     // A hidden tab renews when it is shown; the present request is followed by another.
-    if (isLoading || document.hidden) return;
+    if (isLoading || ended || document.hidden) return;
     isLoading = true;
     const upTo = heard;
     const startedAt = Date.now();
     try {
-      const response = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout?.(15000) });
-      if (response.redirected) location.reload();
-      const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
-      if (response.ok && fresh.getElementById("live") && show(fresh)) {
+      const fresh = await load();
+      failures = 0;
+      if (show(fresh)) {
         shown = upTo;
         confirmedAt = Math.max(confirmedAt, startedAt);
       }
     } catch {
-      // Retried below.
+      failures += 1;
     }
     isLoading = false;
-    if (isOwed() && !timer) renewWithin(heard > upTo ? 0 : RETRY_AFTER, SPREAD);
+    if (!isOwed() || timer) return;
+    if (failures) renewWithin(backoff(failures), SPREAD);
+    else if (heard > upTo) renewWithin(0, SPREAD);
+    else renewWithin(RETRY_UNUSED, SPREAD);
   };
   const owe = () => {
     heard += 1;
-    if (!document.hidden) renewWithin(0, SPREAD);
+    // After a failure the next try has its time already: changes don't hasten it.
+    if (!document.hidden && !failures) renewWithin(0, SPREAD);
+  };
+  const renewAgain = () => {
+    failures = 0;
+    owe();
   };
   // Parts that someone used were left as they are.
   const retry = () => {
-    if (isOwed()) renewWithin(0, SPREAD);
+    if (isOwed() && !failures) renewWithin(0, SPREAD);
   };
   document.addEventListener("focusout", retry);
+  document.addEventListener("change", retry);
   document.addEventListener("toggle", retry, true);
 
   const age = (millis) => {
@@ -104,18 +178,19 @@
   const update = () => {
     const now = Date.now();
     const wasLost = isLost;
-    isLost = now - heardAt > LOST_AFTER;
-    if (wasLost && !isLost) owe();
+    isLost = !!ended || now - heardAt > LOST_AFTER;
+    if (wasLost && !isLost) renewAgain();
     mark.classList.toggle("on", !isLost);
     mark.classList.toggle("lost", isLost);
     if (!isLost && !isOwed()) confirmedAt = Math.max(confirmedAt, heardAt);
     setText(mark, isLost ? "Not live" : `Live, ${age(now - confirmedAt)} ago`);
     const at = new Date(confirmedAt).toLocaleTimeString("en-GB");
-    const text = `Reconnecting. Figures are from ${at}, ${age(now - confirmedAt)} ago.`;
+    const figures = `Figures are from ${at}, ${age(now - confirmedAt)} ago.`;
+    const text = `${ended || "Reconnecting."} ${figures}`;
     // Announced once, not each second.
     if (isLost && !wasLost) notice.innerHTML = "<div class='notice slow'><p></p></div>";
     if (!isLost && wasLost) notice.textContent = "";
-    if (isLost) notice.querySelector("p").textContent = text;
+    if (isLost) setText(notice.querySelector("p"), text);
   };
 
   const channel = window.BroadcastChannel ? new BroadcastChannel("parallax") : null;
@@ -129,6 +204,7 @@
   // The tab with the lock holds the stream, and gives it up when it is hidden.
   let close = null;
   let isQueued = false;
+  let refusals = 0;
   const hold = () =>
     new Promise((done) => {
       isQueued = false;
@@ -146,14 +222,18 @@
         hear(data);
         channel?.postMessage(data);
       };
-      stream.onopen = () => take(OPENED);
+      stream.onopen = () => {
+        refusals = 0;
+        take(OPENED);
+      };
       stream.onmessage = (event) => take(event.data);
       stream.addEventListener("beat", () => take(""));
       // The browser reconnects by itself, unless the answer was an error.
       stream.onerror = () => {
         if (stream.readyState !== EventSource.CLOSED) return;
         close?.();
-        setTimeout(join, RETRY_AFTER);
+        refusals += 1;
+        setTimeout(join, backoff(refusals));
       };
     });
   const join = () => {
@@ -169,7 +249,7 @@
     }
     heardAt = Date.now();
     join();
-    owe();
+    renewAgain();
   });
   join();
   update();

@@ -11,6 +11,9 @@
   let dialog = null;
   let field = null;
   let wanted = "";
+  // Text of the results that are displayed; and whether Enter waits for those of the typed one.
+  let found = null;
+  let isEntered = false;
   let timer = 0;
   const hits = () => all("#hits a");
   const choose = (at) => {
@@ -42,28 +45,32 @@
       option.setAttribute("role", "option");
     });
   };
-  const show = (found) => {
-    const results = found.getElementById("results");
+  const act = () => (hits()[chosen()] ?? hits()[0])?.click();
+  const show = (text, answer) => {
+    const results = answer.getElementById("results");
     if (!results) throw new Error("it is another page");
     // The screen below may lack the icons of the results.
     const sprite = document.querySelector(".sprite");
-    for (const symbol of all(".sprite symbol", found)) {
+    for (const symbol of all(".sprite symbol", answer)) {
       if (!document.getElementById(symbol.id)) sprite.append(symbol);
     }
     const list = document.getElementById("hits");
     list.replaceChildren(...results.childNodes);
     describe(list);
     choose(0);
+    found = text;
+    if (isEntered) act();
   };
   const find = async (text) => {
     const address = `/app/search?q=${encodeURIComponent(text)}`;
     try {
       const response = await fetch(address);
-      const found = new DOMParser().parseFromString(await response.text(), "text/html");
+      const answer = new DOMParser().parseFromString(await response.text(), "text/html");
       // A later search may have answered first.
-      if (wanted === text && dialog) show(found);
+      if (wanted === text && dialog) show(text, answer);
     } catch {
       if (wanted !== text || !dialog) return;
+      isEntered = false;
       const note = document.createElement("p");
       note.className = "empty";
       note.textContent = "The search did not answer. Type again to retry.";
@@ -74,6 +81,7 @@
   };
   const findSoon = () => {
     wanted = field.value;
+    isEntered = false;
     clearTimeout(timer);
     timer = setTimeout(find, DELAY, wanted);
   };
@@ -102,7 +110,10 @@
         event.preventDefault();
         choose(chosen() + step);
       }
-      if (event.key === "Enter") hits()[chosen()]?.click();
+      // Enter also ends the composition of a word.
+      if (event.key !== "Enter" || event.isComposing) return;
+      isEntered = found !== wanted;
+      if (!isEntered) act();
     };
     dialog.onclick = (event) => {
       if (event.target === dialog) dialog.close();
@@ -116,6 +127,8 @@
     dialog.showModal();
     field.focus();
     wanted = "";
+    found = null;
+    isEntered = false;
     find("");
   };
   for (const opener of all(".find,.top a[href='/app/search']")) {

@@ -99,18 +99,17 @@ const dashboard = (() => {
     for (const form of all("form[data-sent]")) delete form.dataset.sent;
   });
 
-  // Leaving a long form with changes asks first.
-  let isTouched = false;
+  // Leaving a form with unsaved changes asks first. One that came back as an answer has what was typed before.
+  let isTouched = !!document.querySelector("form[data-guard=typed]");
   document.addEventListener("input", (event) => {
     if (event.target.closest("form[data-guard]")) isTouched = true;
   });
+  // Only its own buttons save a form: those of another one leave it.
   document.addEventListener("submit", (event) => {
-    if (!event.defaultPrevented) isTouched = false;
+    if (!event.defaultPrevented && event.target.matches("form[data-guard]")) isTouched = false;
   });
   addEventListener("beforeunload", (event) => {
     if (isTouched) event.preventDefault();
-    // Those who stay are not asked again until the next change.
-    isTouched = false;
   });
 
   showTimes();
