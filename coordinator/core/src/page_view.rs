@@ -4,6 +4,7 @@
 mod chart;
 mod freshness;
 mod order;
+mod page_indicator;
 mod time_range;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::vantage::{Region, RegionSet};
 pub use chart::{ChartRange, LatencyBand, LatencyChart};
 pub use freshness::{is_probed, is_stale, newest_check_at};
 pub use order::worst_first;
+pub use page_indicator::page_indicator;
 pub use time_range::{MAX_POINTS, TimeRange};
 
 /// Days that the uptime bars cover.

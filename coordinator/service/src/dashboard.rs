@@ -11,7 +11,6 @@ use std::sync::Arc;
 use parallax_core::check::CheckKind;
 use parallax_core::condition::{self, Condition};
 use parallax_core::destination::Destination;
-use parallax_core::event::MonitorStatus;
 use parallax_core::headline::Indicator;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::incident::{Impact, IncidentKind, MAX_UNFINISHED};
@@ -137,21 +136,12 @@ impl DashboardService {
     }
 
     fn summary(&self, page: PageWithStates) -> PageSummary {
-        let is_stale = page.is_stale;
         let conditions: Vec<Condition> = page.conditions().collect();
-        // As the overview has it: without agents, what was up is no longer known to be.
-        let is_known = |monitor: &Monitor, view: &MachineView| {
-            !is_stale || view.status == MonitorStatus::Down || !page_view::is_probed(monitor)
-        };
-        let PageWithStates { records, views, .. } = &page;
-        let active =
-            records.monitors.iter().zip(views).filter(|(monitor, view)| {
-                !monitor.paused && !records.is_covered(monitor.id) && is_known(monitor, view)
-            });
-        let is_maintained = records.impact.is_none() && !records.windows.is_empty();
+        let PageWithStates { records, views, is_stale } = &page;
+        let states = records.monitors.iter().zip(views);
         PageSummary {
             url: self.context.page_url(&records.page),
-            indicator: Indicator::of(records.impact, active.map(|(_, view)| view.status), is_maintained),
+            indicator: page_view::page_indicator(records.impact, states, &records.windows, *is_stale),
             down: conditions.iter().filter(|condition| **condition == Condition::Down).count(),
             open_incidents: records.open_incidents,
             failing_destinations: records.failing_destinations,

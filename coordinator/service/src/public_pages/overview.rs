@@ -85,18 +85,12 @@ impl PublicPageService {
         let is_covered = |id| running.iter().any(|window| window.covers(id));
         let regions = self.history.regions_in_service();
         let looked_at = monitors.iter().map(|it| (&it.monitor, &it.view));
-        let is_stale = page_view::is_stale(regions, looked_at, now);
-        // Without agents, monitors that were up are no longer known to be. Monitors that were down stay down, and
-        // monitors that report by ping are unaffected.
-        let is_known = |it: &MonitorWithState| {
-            !is_stale || it.view.status == MonitorStatus::Down || !page_view::is_probed(&it.monitor)
-        };
+        let is_stale = page_view::is_stale(regions, looked_at.clone(), now);
         let uncovered = monitors.iter().filter(|it| !is_covered(it.monitor.id));
-        let statuses = uncovered.clone().filter(|it| is_known(it)).map(|it| it.view.status);
         let impact = incidents.iter().map(|it| it.incident.impact).max();
         let impact = impact.filter(|worst| *worst > Impact::None);
-        let computed = Indicator::of(None, statuses.clone(), !running.is_empty());
-        let indicator = if impact.is_some() { Indicator::of(impact, statuses, false) } else { computed };
+        let by = |impact| page_view::page_indicator(impact, looked_at.clone(), &running, is_stale);
+        let (computed, indicator) = (by(None), by(impact));
         let candidates = incidents.iter().map(|it| HeadlineCandidate::of(&it.incident, &it.monitors));
         let quoted = headline::quoted_incident(candidates, computed);
         let headline = match quoted.and_then(|at| incidents.get(at)) {

@@ -8,7 +8,7 @@ use parallax_core::page_view::{MonitorView, PageView};
 use parallax_i18n::page_messages::in_english;
 use parallax_template::template_file;
 
-use super::headline::HeadlineStatus;
+use super::headline::{HeadlineStatus, indicator_class};
 use super::link_preview::PreviewContent;
 use super::monitor_state::MonitorStateLabel;
 use super::{RenderError, format, render};
@@ -60,22 +60,30 @@ pub(crate) struct BadgeValues {
     latency_ms: Option<u32>,
 }
 
+/// Overall status in words that fit into a badge.
+const fn indicator_text(indicator: Indicator) -> &'static str {
+    match indicator {
+        Indicator::Unknown => "no data",
+        Indicator::Operational => "operational",
+        Indicator::Degraded => "degraded",
+        Indicator::Partial => "partial outage",
+        Indicator::Major => "major outage",
+        Indicator::Maintenance => "maintenance",
+    }
+}
+
 impl BadgeData {
     /// Extracts the badge data from a page view.
     pub(crate) fn from_page(page_view: &PageView) -> Self {
         let is_stale = page_view.is_stale();
         let monitors: BTreeMap<_, _> =
             page_view.monitors.iter().map(|view| (view.monitor.id, monitor_values(view, is_stale))).collect();
-        let (class, text) = match HeadlineStatus::of(page_view) {
-            _ if is_stale => ("none", "no data"),
-            HeadlineStatus::MostlyUnknown => ("none", "mostly no data"),
-            HeadlineStatus::Known(Indicator::Unknown) => ("none", "no data"),
-            HeadlineStatus::Known(Indicator::Operational) => ("up", "operational"),
-            HeadlineStatus::Known(Indicator::Degraded) => ("slow", "degraded"),
-            HeadlineStatus::Known(Indicator::Partial) => ("part", "partial outage"),
-            HeadlineStatus::Known(Indicator::Major) => ("down", "major outage"),
-            HeadlineStatus::Known(Indicator::Maintenance) => ("maint", "maintenance"),
+        let (indicator, text) = match HeadlineStatus::of(page_view) {
+            _ if is_stale => (Indicator::Unknown, "no data"),
+            HeadlineStatus::MostlyUnknown => (Indicator::Unknown, "mostly no data"),
+            HeadlineStatus::Known(indicator) => (indicator, indicator_text(indicator)),
         };
+        let class = indicator_class(indicator);
         let mean = |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
         let uptime_over = |at: usize| {
             mean(

@@ -50,15 +50,23 @@ impl Headline {
         }
         let HeadlineBasis { quoted, status } = HeadlineBasis::of(page_view);
         let class = match status {
-            HeadlineStatus::MostlyUnknown | HeadlineStatus::Known(Indicator::Unknown) => "none",
-            HeadlineStatus::Known(Indicator::Operational) => "up",
-            HeadlineStatus::Known(Indicator::Degraded) => "slow",
-            HeadlineStatus::Known(Indicator::Partial) => "part",
-            HeadlineStatus::Known(Indicator::Major) => "down",
-            HeadlineStatus::Known(Indicator::Maintenance) => "maint",
+            HeadlineStatus::MostlyUnknown => indicator_class(Indicator::Unknown),
+            HeadlineStatus::Known(indicator) => indicator_class(indicator),
         };
         let (title, text) = (title(page_view, quoted, status, messages), text(page_view, quoted, status, messages));
         Self { class, title, text, regions, lead, checked }
+    }
+}
+
+/// CSS class of an overall status, by which it has its color and icon.
+pub(crate) const fn indicator_class(indicator: Indicator) -> &'static str {
+    match indicator {
+        Indicator::Unknown => "none",
+        Indicator::Operational => "up",
+        Indicator::Degraded => "slow",
+        Indicator::Partial => "part",
+        Indicator::Major => "down",
+        Indicator::Maintenance => "maint",
     }
 }
 

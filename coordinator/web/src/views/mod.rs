@@ -16,7 +16,7 @@ pub(crate) mod evidence;
 pub(crate) mod feeds;
 mod format;
 pub(crate) mod frame;
-mod headline;
+pub(crate) mod headline;
 pub(crate) mod incident;
 mod incident_card;
 pub(crate) mod link_preview;

@@ -1,6 +1,5 @@
 //! The frame of a screen: the caller's pages with their counts, and what the last form did.
 
-use parallax_core::headline::Indicator;
 use parallax_core::id::PageId;
 use parallax_service::Caller;
 use parallax_service::dashboard::PageSummary;
@@ -15,6 +14,7 @@ use crate::views::dashboard::{
     Frame, PageEntry, Section, SignedInPerson, TOAST_COUNT_PARAM, TOAST_PARAM, Toast, UNDO_PARAM, UndoButton, clock,
     duration,
 };
+use crate::views::headline::indicator_class;
 
 /// Builds the frame of a screen of that section, about one page or all of them.
 ///
@@ -150,22 +150,10 @@ fn page_entry(summary: &PageSummary) -> PageEntry {
         id: summary.page.id,
         name: summary.page.name.clone(),
         address: without_scheme(&summary.url).to_owned(),
-        class: class_of(summary.indicator),
+        class: indicator_class(summary.indicator),
         down: summary.down,
         open_incidents: summary.open_incidents,
         failing_destinations: summary.failing_destinations,
-    }
-}
-
-/// Returns the CSS class of an overall status.
-pub(super) const fn class_of(indicator: Indicator) -> &'static str {
-    match indicator {
-        Indicator::Unknown => "none",
-        Indicator::Operational => "up",
-        Indicator::Degraded => "slow",
-        Indicator::Partial => "part",
-        Indicator::Major => "down",
-        Indicator::Maintenance => "maint",
     }
 }
 

@@ -17,7 +17,7 @@ use parallax_service::dashboard::{PageState, RecentChange};
 use parallax_service::monitors::MonitorWithState;
 use parallax_service::public_pages::overview::PageOverview;
 
-use super::frame::{class_of, frame, without_scheme};
+use super::frame::{frame, without_scheme};
 use super::next_steps;
 use super::{SignedIn, screen};
 use crate::http::HttpContext;
@@ -28,6 +28,7 @@ use crate::views::dashboard::{
     self, AlertFigures, AttentionRow, ChangeRow, HeadlineText, MeshText, MonitorStatusInput, NextMaintenance,
     OverviewParts, OverviewScreen, PageRow, Section, StateText, Tile,
 };
+use crate::views::headline::indicator_class;
 
 /// Routes of the overview.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -171,7 +172,7 @@ fn headline(states: &[PageState], now: Timestamp, may_edit: bool) -> Option<Head
         });
     }
     actions.extend(newest.map(|input| (format!("{root}/monitors/{}", input.monitor.id), "See why")));
-    let class = class_of(overview.indicator);
+    let class = indicator_class(overview.indicator);
     Some(HeadlineText { class, title: overview.headline.clone(), text: format!("{text}{visitors}"), actions })
 }
 
