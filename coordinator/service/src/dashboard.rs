@@ -149,11 +149,17 @@ impl DashboardService {
         }
     }
 
-    /// Returns everything that the overview of a page shows.
+    /// Returns everything that the overview of a page shows; of `pages_shown` pages, each has its share of the deliveries
+    /// that are read.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`](crate::ServiceError::NotFound) for a page that the caller can't access.
-    pub async fn page_state(&self, caller: &Caller, pages: &PublicPageService, id: PageId) -> ServiceResult<PageState> {
+    pub async fn page_state(
+        &self,
+        caller: &Caller,
+        pages: &PublicPageService,
+        (id, pages_shown): (PageId, usize),
+    ) -> ServiceResult<PageState> {
         let overview = pages.overview(caller, id).await?;
         let account = self.context.account_of(&overview.page)?;
         let since = self.context.now() - DAY;
@@ -161,7 +167,7 @@ impl DashboardService {
             .context
             .store()
             .read(move |store| {
-                let counts = activity::count_alerts(store, id, since)?;
+                let counts = activity::count_alerts(store, (id, pages_shown), since)?;
                 Ok((store.destinations_of(id)?, store.subscribers_count(id)?, counts))
             })
             .await?;

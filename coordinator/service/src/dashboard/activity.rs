@@ -22,8 +22,10 @@ const RECENT_MONITORS: usize = 12;
 const READ_AT_ONCE: usize = 512;
 /// Maximum events scanned for recent changes: failed rounds are events too.
 const MAX_EVENTS_SCANNED: usize = 4_096;
-/// Maximum deliveries of a page scanned for its alerts: mails to subscribers are deliveries too.
+/// Maximum deliveries scanned for alerts, of all pages shown together: mails to subscribers are deliveries too.
 const MAX_DELIVERIES_SCANNED: usize = 4_096;
+/// Deliveries that are read of each page in any case.
+const MIN_DELIVERIES_SCANNED: usize = 128;
 
 /// Alerts of 24 hours, of the newest deliveries that are scanned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -133,15 +135,16 @@ fn unlisted_trouble(monitor: &MonitorWithState, listed: &[Event]) -> Option<Even
     Some(Event { at: since, page: Some(monitor.monitor.page), monitor: Some(id), kind })
 }
 
-/// Counts the alerts of a page since that time.
+/// Counts the alerts of a page since that time, by its share of the deliveries that are scanned for all pages shown.
 pub(super) fn count_alerts(
     store: &dyn StoreRead,
-    page: PageId,
+    (page, pages_shown): (PageId, usize),
     since: Timestamp,
 ) -> parallax_store::Result<DeliveryCounts> {
+    let share = (MAX_DELIVERIES_SCANNED / pages_shown.max(1)).max(MIN_DELIVERIES_SCANNED);
     let (mut counts, mut before, mut scanned) = (DeliveryCounts::default(), None, 0);
-    while scanned < MAX_DELIVERIES_SCANNED {
-        let read = store.deliveries_of(Some(page), before, READ_AT_ONCE)?;
+    while scanned < share {
+        let read = store.deliveries_of(Some(page), before, READ_AT_ONCE.min(share - scanned))?;
         let Some(oldest) = read.last() else { break };
         let is_past = oldest.value.created_at < since;
         before = Some(oldest.value.id);

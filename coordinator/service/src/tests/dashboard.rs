@@ -94,7 +94,7 @@ impl Outage {
 
     async fn recent_changes(&self) -> Vec<(MonitorStatus, MonitorStatus)> {
         let dashboard = &self.world.service.dashboard;
-        let state = dashboard.page_state(&self.caller, &self.world.service.public_pages, self.world.shop.id).await;
+        let state = dashboard.page_state(&self.caller, &self.world.service.public_pages, (self.world.shop.id, 1)).await;
         let changes = dashboard.recent_changes(&[state.unwrap()]).await.unwrap();
         let transition = |kind| match kind {
             EventKind::StatusChanged(change) => Some((change.from, change.to)),
@@ -135,7 +135,7 @@ async fn only_alerts_to_destinations_are_counted() {
     outage.deliver(subscriber, "incident.updated", START + SECOND, 2, 1_100).await;
     outage.deliver(destination, "went-down", START - DAY, 0, 1).await;
     let (service, page) = (&outage.world.service, outage.world.shop.id);
-    let state = service.dashboard.page_state(&outage.caller, &service.public_pages, page).await.unwrap();
+    let state = service.dashboard.page_state(&outage.caller, &service.public_pages, (page, 1)).await.unwrap();
     assert_eq!((state.deliveries.delivered, state.deliveries.undelivered), (0, 2));
 }
 
@@ -192,7 +192,7 @@ async fn the_palette_shows_the_states_of_the_overview() {
     let found = service.dashboard.search(&outage.caller, "CART", 9).await.unwrap();
     let names: Vec<&str> = found.matches.iter().map(|it| it.monitor.name.as_str()).collect();
     assert_eq!(names, ["Cart", "Basket of a cart"], "the best match first");
-    let state = service.dashboard.page_state(&outage.caller, &service.public_pages, page).await.unwrap();
+    let state = service.dashboard.page_state(&outage.caller, &service.public_pages, (page, 1)).await.unwrap();
     assert_eq!((found.matches[0].condition, state.conditions[0]), (Condition::Outdated, Condition::Outdated));
     let summaries = service.dashboard.summaries(&outage.caller).await.unwrap();
     let facts = |pages: &[crate::dashboard::PageSummary]| {

@@ -44,8 +44,10 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     let (service, caller) = (&context.service, call.caller);
     let shown = frame.pages.iter().map(|entry| entry.id).filter(|id| page.is_none_or(|only| only == *id));
     let mut states = Vec::new();
-    for id in shown {
-        states.push(service.dashboard.page_state(&caller.caller, &service.public_pages, id).await?);
+    let ids: Vec<PageId> = shown.collect();
+    for id in &ids {
+        let state = service.dashboard.page_state(&caller.caller, &service.public_pages, (*id, ids.len()));
+        states.push(state.await?);
     }
     let mut parts = parts(&context, &caller, &states);
     let changes = service.dashboard.recent_changes(&states).await?;
@@ -57,7 +59,8 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     parts.next_steps = next_steps::rows(service.dashboard.next_steps(&caller.caller).await?, &frame);
     let usage = service.accounts.usage(&caller.caller).await?;
     let limit = usize::try_from(usage.limits.monitors(usage.plan)).unwrap_or(usize::MAX);
-    parts.attention.extend(AttentionRow::of_limit(usage.plan.name(), usage.monitors, limit));
+    let list = frame.path("monitors");
+    parts.attention.extend(AttentionRow::of_limit(usage.plan.name(), (usage.monitors, limit), list));
     Ok(screen(dashboard::render(&OverviewScreen::new(frame, parts))?))
 }
 

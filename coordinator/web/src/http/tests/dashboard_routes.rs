@@ -210,6 +210,37 @@ async fn each_role_uses_the_routes_of_its_role_alone() {
 }
 
 #[tokio::test]
+async fn every_link_and_form_leads_to_a_route() {
+    let client = client().await;
+    let browser = installation::operator(&client).await;
+    let things = client.things(&client.write_key, &client.world.shop.id.to_string(), &browser).await;
+    let is_of = |path: &str, pattern: &str| {
+        let is_same = |(part, name): (&str, &str)| part == name || (name.starts_with('{') && !part.is_empty());
+        path.split('/').count() == pattern.split('/').count() && path.split('/').zip(pattern.split('/')).all(is_same)
+    };
+    let leads = |method: &str, path: &str| {
+        let known = ROUTES.iter().map(|(known, pattern, _)| (*known, *pattern)).chain([UNDO]);
+        known.into_iter().any(|(known, pattern)| known == method && is_of(path, pattern))
+    };
+    let (mut links, mut wrong) = (0, Vec::new());
+    for (_, pattern, _) in ROUTES.iter().filter(|(method, pattern, _)| *method == "GET" && *pattern != "/app/live") {
+        let screen = client.open(&browser, &things.path(pattern)).await.text;
+        for (attribute, methods) in [("href=\"", ["GET", "GET"]), ("action=\"", ["POST", "GET"])] {
+            for rest in screen.split(attribute).skip(1) {
+                let path = rest.split(['"', '?', '#']).next().unwrap_or_default();
+                if path.starts_with("/app") {
+                    links += 1;
+                    if !methods.iter().any(|method| leads(method, path)) {
+                        wrong.push(format!("{pattern}: {attribute}{path}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(links > 500 && wrong.is_empty(), "{links} links, {wrong:#?}");
+}
+
+#[tokio::test]
 async fn things_of_another_account_are_answered_like_none() {
     let client = client().await;
     let (owner, own, foreign) = two_accounts(&client).await;

@@ -73,7 +73,7 @@ impl AttentionRow {
             Condition::Unconfirmed => {
                 let action = if is_operator { ("/app/mesh".to_owned(), "Open mesh") } else { see_why };
                 let place = match monitor.pinned_region {
-                    Some(_) => format!("Checked {} only, where one network is connected", from(view.unconfirmed_from)),
+                    Some(_) => format!("Checked {} only, where no second network could", from(view.unconfirmed_from)),
                     None => format!("Fails {}, where no second network could check", from(view.unconfirmed_from)),
                 };
                 Some(row("part", state.text, format!("{place}. Nothing was sent."), action))
@@ -179,7 +179,8 @@ impl AttentionRow {
     }
 
     /// Returns the row of a limit of the plan, if at least 80 % are used.
-    pub(crate) fn of_limit(plan: &str, used: usize, limit: usize) -> Option<Self> {
+    /// `list` is the address of a list of monitors.
+    pub(crate) fn of_limit(plan: &str, (used, limit): (usize, usize), list: String) -> Option<Self> {
         let is_full = used >= limit;
         condition::is_nearly_full(used, limit).then(|| Self {
             class: if is_full { "down" } else { "slow" },
@@ -187,11 +188,12 @@ impl AttentionRow {
             name: format!("{used} of {limit} monitors"),
             state: if is_full { "Plan full" } else { "Plan nearly full" }.to_owned(),
             sentence: format!(
-                "The {} plan monitors {limit}. Vendor components do not count.",
+                "The {} plan monitors {limit}; vendor components do not count. Delete one, or ask the operator for a \
+                 larger plan.",
                 format::capitalize(plan)
             ),
-            action: ("/app/account/plan".to_owned(), "Plan"),
-            href: "/app/account/plan".to_owned(),
+            action: (list.clone(), "Monitors"),
+            href: list,
         })
     }
 }
