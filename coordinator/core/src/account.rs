@@ -24,4 +24,7 @@ pub struct Account {
     /// True once an owner dismissed the list of what is next after the set-up.
     #[serde(deserialize_with = "compat::or_default")]
     pub is_set_up_dismissed: bool,
+    /// Steps of that list that were done once, as bits: what is done stays done.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub set_up_done: u8,
 }

@@ -217,6 +217,7 @@ async fn store_with_a_monitor() -> Store {
             created_at: START,
             plan_since: None,
             is_set_up_dismissed: false,
+            set_up_done: 0,
         })
         .write(Page { name: "Example".to_owned(), ..Page::blank(PAGE, account, "example".to_owned(), START) })
         .write(monitor())

@@ -106,6 +106,7 @@ pub fn account(n: u128) -> Account {
         created_at: at(5),
         plan_since: None,
         is_set_up_dismissed: false,
+        set_up_done: 0,
     }
 }
 

@@ -58,6 +58,7 @@ impl AccountService {
             created_at: now,
             plan_since: None,
             is_set_up_dismissed: false,
+            set_up_done: 0,
         };
         let mut batch = Batch::new();
         batch.expect(Expect::Account(account.id, Presence::Absent)).write(account.clone());

@@ -1,7 +1,7 @@
 //! Steps that are next after the set-up of an account, each known from what is stored.
 
 use parallax_core::account::Account;
-use parallax_core::delivery::DeliveryState;
+use parallax_core::delivery::{Delivery, DeliveryState};
 use parallax_core::id::AccountId;
 use parallax_core::role::Permission;
 use parallax_store::{Expect, Presence, StoreRead};
@@ -14,6 +14,10 @@ use crate::{Actor, Caller, ServiceError, ServiceResult};
 const MAX_DELIVERIES_READ: usize = 512;
 /// Pages whose deliveries are read.
 const MAX_PAGES_READ: usize = 8;
+
+/// All steps, in the order of the list.
+const STEPS: [SetUpStep; 5] =
+    [SetUpStep::Monitor, SetUpStep::SecondNetwork, SetUpStep::TestAlert, SetUpStep::SecondMember, SetUpStep::Domain];
 
 /// A step after the set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +34,22 @@ pub enum SetUpStep {
     Domain,
 }
 
+impl SetUpStep {
+    /// Bit of the step in [`Account::set_up_done`].
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Monitor => 1,
+            Self::SecondNetwork => 1 << 1,
+            Self::TestAlert => 1 << 2,
+            Self::SecondMember => 1 << 3,
+            Self::Domain => 1 << 4,
+        }
+    }
+}
+
 impl DashboardService {
-    /// Returns the steps after the set-up, each with true if it is done. None for those who may not take them all,
-    /// once all are done, and after they were dismissed.
+    /// Returns the steps after the set-up, each with true if it is done: one that was done once stays so. None for those
+    /// who may not take them all, once all are done, and after they were dismissed.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] if the account no longer exists, and [`ServiceError::Internal`].
@@ -43,12 +60,22 @@ impl DashboardService {
         if !caller.allows(Permission::ManageAccount) || account.is_set_up_dismissed {
             return Ok(None);
         }
-        let mut steps = self.context.store().read(move |store| stored_steps(store, id)).await?;
-        if is_operator {
-            let is_done = self.history.confirming_networks().has_second();
-            steps.insert(1, (SetUpStep::SecondNetwork, is_done));
+        let before = account.set_up_done;
+        let mut done = self.context.store().read(move |store| steps_done(store, id, before)).await?;
+        if is_operator && self.history.confirming_networks().has_second() {
+            done |= SetUpStep::SecondNetwork.bit();
         }
+        if done != before {
+            self.record_done(id, done).await?;
+        }
+        let steps = STEPS.into_iter().filter(|step| is_operator || *step != SetUpStep::SecondNetwork);
+        let steps: Vec<(SetUpStep, bool)> = steps.map(|step| (step, done & step.bit() != 0)).collect();
         Ok(steps.iter().any(|(_, is_done)| !is_done).then_some(steps))
+    }
+
+    /// Records steps that are done.
+    async fn record_done(&self, id: AccountId, done: u8) -> ServiceResult<()> {
+        self.change_account(id, |account| Account { set_up_done: account.set_up_done | done, ..account }).await
     }
 
     /// Hides the steps after the set-up from all owners of the account. Idempotent.
@@ -57,40 +84,50 @@ impl DashboardService {
     /// [`ServiceError::ReadOnly`], [`ServiceError::RoleForbids`], [`ServiceError::NotFound`].
     pub async fn dismiss_next_steps(&self, caller: &Caller) -> ServiceResult<()> {
         caller.require(Permission::ManageAccount)?;
-        let id = caller.account;
+        self.change_account(caller.account, |account| Account { is_set_up_dismissed: true, ..account }).await
+    }
+
+    /// Changes an account; without a difference nothing is written.
+    async fn change_account(&self, id: AccountId, change: impl Fn(Account) -> Account) -> ServiceResult<()> {
+        let change = &change;
         self.context
             .commit_change(id.to_u128(), || async move {
                 let account = self.context.store().reader().account(id)?.ok_or(ServiceError::NotFound)?;
-                if account.value.is_set_up_dismissed {
+                let changed = change(account.value.clone());
+                if changed == account.value {
                     return Ok(((), None));
                 }
                 let mut batch = parallax_store::Batch::new();
-                batch
-                    .expect(Expect::Account(id, Presence::At(account.revision)))
-                    .write(Account { is_set_up_dismissed: true, ..account.value });
+                batch.expect(Expect::Account(id, Presence::At(account.revision))).write(changed);
                 Ok(((), Some(batch)))
             })
             .await
     }
 }
 
-fn stored_steps(store: &dyn StoreRead, account: AccountId) -> parallax_store::Result<Vec<(SetUpStep, bool)>> {
+/// Adds the steps that are done by what is stored. What was done before is not read again.
+fn steps_done(store: &dyn StoreRead, account: AccountId, before: u8) -> parallax_store::Result<u8> {
+    let mut done = before;
+    let is_open = |done: u8, step: SetUpStep| done & step.bit() == 0;
     let pages = store.pages_of(account)?;
-    let (mut has_monitor, mut has_alert) = (false, false);
     for page in pages.iter().take(MAX_PAGES_READ).map(|page| page.value.id) {
-        has_monitor = has_monitor || !store.monitors_of(page)?.is_empty();
-        has_alert = has_alert || {
+        if is_open(done, SetUpStep::Monitor) && !store.monitors_of(page)?.is_empty() {
+            done |= SetUpStep::Monitor.bit();
+        }
+        if is_open(done, SetUpStep::TestAlert) {
             let newest = store.deliveries_of(Some(page), None, MAX_DELIVERIES_READ)?;
-            newest
-                .iter()
-                .map(|it| &it.value)
-                .any(|it| matches!(it.state, DeliveryState::Delivered(_)) && (it.event == TEST_EVENT || is_alert(it)))
-        };
+            let is_alert = |it: &Delivery| it.event == TEST_EVENT || is_alert(it);
+            let has_arrived = |it: &Delivery| matches!(it.state, DeliveryState::Delivered(_)) && is_alert(it);
+            if newest.iter().any(|it| has_arrived(&it.value)) {
+                done |= SetUpStep::TestAlert.bit();
+            }
+        }
     }
-    Ok(vec![
-        (SetUpStep::Monitor, has_monitor),
-        (SetUpStep::TestAlert, has_alert),
-        (SetUpStep::SecondMember, store.members_of(account)?.len() > 1),
-        (SetUpStep::Domain, pages.iter().any(|page| page.value.custom_domain.is_some())),
-    ])
+    if is_open(done, SetUpStep::SecondMember) && store.members_of(account)?.len() > 1 {
+        done |= SetUpStep::SecondMember.bit();
+    }
+    if pages.iter().any(|page| page.value.custom_domain.is_some()) {
+        done |= SetUpStep::Domain.bit();
+    }
+    Ok(done)
 }

@@ -127,6 +127,11 @@ async fn each_step_after_the_set_up_is_done_by_what_is_stored() {
     let destination = world.service.destinations.list(&caller, page.id).await.unwrap().remove(0).id;
     world.service.deliveries.send_test(&caller, page.id, destination).await.unwrap();
     assert_eq!(open().await, all[..1]);
+    // What was done stays done, also once it is undone.
+    let mut batch = Batch::new();
+    batch.write(page.clone());
+    world.service.context.store().commit(batch).await.unwrap();
+    assert_eq!((steps().await.unwrap().len(), open().await), (5, all[..1].to_vec()));
 }
 
 #[tokio::test]
