@@ -7,12 +7,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::id::AgentId;
-use crate::time::{SECOND, Timestamp};
+use crate::time::{DAY, SECOND, Timestamp};
 use crate::vantage::Region;
 
 /// Milliseconds that a problem must last before it is reported, and be gone before its end is: agents that
 /// reconnect after a coordinator restart are not reported.
 pub const MIN_DURATION: i64 = 20 * SECOND;
+
+/// Milliseconds before the authority's certificate expires at which the operator is alerted: time for every agent to
+/// follow a rotation.
+pub const AUTHORITY_EXPIRES_WITHIN: i64 = 90 * DAY;
 
 /// A problem that an operator can fix. New variants are added only at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,9 @@ use std::time::Duration;
 use parallax_core::event::{Event, EventKind};
 use parallax_core::id::AgentId;
 use parallax_core::member::AgentRecord;
-use parallax_core::operator_alert::{AlertTracker, OperatorAlert, OperatorProblem, ProblemKey};
+use parallax_core::operator_alert::{
+    AUTHORITY_EXPIRES_WITHIN, AlertTracker, OperatorAlert, OperatorProblem, ProblemKey,
+};
 use parallax_core::time::{DAY, SECOND, Timestamp};
 use parallax_core::vantage::Region;
 use parallax_dial::{DialError, OwnAddresses};
@@ -32,10 +34,8 @@ const SPACE_EVERY: u64 = 12;
 const LOW_SPACE: u64 = 512 << 20;
 /// Free bytes from which space is sufficient again.
 const ENOUGH_SPACE: u64 = 768 << 20;
-/// Milliseconds before the authority's certificate expires at which the operator is alerted: time for every agent to
-/// follow a rotation.
-const AUTHORITY_LEFT: i64 = 90 * DAY;
-/// The maximum for the certificate in the operator's files: time to have another one issued by hand.
+/// Milliseconds before the certificate in the operator's files expires at which they are alerted: time to have another one
+/// issued by hand.
 const OWN_LEFT: i64 = 14 * DAY;
 /// Maximum characters of a host's faults in an alert.
 const MAX_FAULTS: usize = 300;
@@ -230,7 +230,7 @@ fn free_space(free: u64) -> Option<(OperatorProblem, bool)> {
 /// Checks whether the authority's certificate, which expires at that second, is near expiry.
 fn authority_expiry(ends: i64, now: Timestamp) -> (OperatorProblem, bool) {
     let ends_at = Timestamp::from_millis(ends.saturating_mul(SECOND));
-    (OperatorProblem::AuthorityExpiring(ends_at), ends_at.since(now) < AUTHORITY_LEFT)
+    (OperatorProblem::AuthorityExpiring(ends_at), ends_at.since(now) < AUTHORITY_EXPIRES_WITHIN)
 }
 
 /// Checks whether certificates of hostnames near expiry have failed to renew.

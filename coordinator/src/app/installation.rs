@@ -9,6 +9,9 @@ use parallax_service::mesh::InstallationFigures;
 use parallax_store::Store;
 use parallax_store::snapshots::SnapshotFolder;
 
+/// Milliseconds of a minute.
+const A_MINUTE: u128 = MINUTE.unsigned_abs() as u128;
+
 /// Sources of the figures.
 pub(super) struct InstallationSources {
     pub(super) store: Store,
@@ -41,10 +44,10 @@ impl InstallationSources {
     }
 }
 
-/// Returns how many there were a minute; none before the first minute is over.
+/// Returns how many there were a minute, rounded; none before the first minute is over.
 fn per_minute(count: u64, elapsed_ms: i64) -> Option<u64> {
-    let minutes = u64::try_from(elapsed_ms / MINUTE).ok().filter(|minutes| *minutes > 0)?;
-    Some(count / minutes)
+    let elapsed = u128::try_from(elapsed_ms).ok().filter(|elapsed| *elapsed >= A_MINUTE)?;
+    u64::try_from((u128::from(count) * A_MINUTE + elapsed / 2) / elapsed).ok()
 }
 
 /// Returns the average of the recorded durations; none without any.
@@ -82,5 +85,12 @@ mod tests {
         counters.commits.record(Duration::from_micros(3_000));
         let later = sources.figures(&counters, Timestamp::from_millis(3 * MINUTE)).await;
         assert_eq!((later.rounds_per_minute, later.commit_micros), (Some(30), Some(2_000)));
+    }
+
+    #[test]
+    fn a_part_of_a_minute_counts() {
+        assert_eq!(per_minute(90, 2 * MINUTE - 1), Some(45), "not by whole minutes alone");
+        assert_eq!(per_minute(100, MINUTE), Some(100));
+        assert_eq!([per_minute(9, MINUTE - 1), per_minute(9, 0), per_minute(9, -MINUTE)], [None; 3]);
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use parallax_core::confirmation::ConfirmingNetworks;
 use parallax_core::effective::ConfirmationPolicy;
+use parallax_core::operator_alert::AUTHORITY_EXPIRES_WITHIN;
 use parallax_core::time::{DAY, Timestamp};
 use parallax_core::vantage::Region;
 use parallax_template::template_file;
@@ -91,6 +92,22 @@ pub(crate) fn certificate_text(until: Option<Timestamp>, now: Timestamp) -> (&'s
         _ => "",
     };
     (class, if left <= 0 { "ended".to_owned() } else { words::duration(left) })
+}
+
+/// CSS class and end of the certificate authority, which is renewed by hand: amber from the alert of the operator on, red
+/// in the last third of that time.
+pub(crate) fn authority_text(until: Timestamp, now: Timestamp) -> (&'static str, String) {
+    let left = until.since(now);
+    let class = match left {
+        left if left < AUTHORITY_EXPIRES_WITHIN / 3 => "down",
+        left if left < AUTHORITY_EXPIRES_WITHIN => "slow",
+        _ => "",
+    };
+    let date = until.to_utc().map(|utc| utc.format("%-d %b %Y").to_string()).unwrap_or_default();
+    match left {
+        left if left <= 0 => (class, format!("ended on {date}")),
+        left => (class, format!("ends on {date}, in {}", words::duration(left))),
+    }
 }
 
 /// Formats a number with separators of thousands.
@@ -282,6 +299,15 @@ mod tests {
             (-1, ("down", "ended")),
         ] {
             let (class, text) = certificate_text(Some(NOW + left), NOW);
+            assert_eq!((class, text.as_str()), expected);
+        }
+        for (left, expected) in [
+            (90 * DAY, ("", "ends on 25 Feb 2027, in 90 days")),
+            (90 * DAY - 1, ("slow", "ends on 25 Feb 2027, in 89 days 23 h")),
+            (30 * DAY - 1, ("down", "ends on 27 Dec 2026, in 29 days 23 h")),
+            (0, ("down", "ended on 27 Nov 2026")),
+        ] {
+            let (class, text) = authority_text(NOW + left, NOW);
             assert_eq!((class, text.as_str()), expected);
         }
         assert_eq!([grouped(0), grouped(999), grouped(1_000), grouped(1_234_567)], ["0", "999", "1,000", "1,234,567"]);

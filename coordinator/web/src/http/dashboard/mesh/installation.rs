@@ -4,7 +4,7 @@ use parallax_core::time::Timestamp;
 use parallax_service::mesh::InstallationFigures;
 
 use crate::views::dashboard::duration;
-use crate::views::dashboard::mesh::{certificate_text, grouped};
+use crate::views::dashboard::mesh::{authority_text, grouped};
 
 /// Percent of free disk space under which the figure is amber.
 const LOW_DISK: u64 = 10;
@@ -35,9 +35,9 @@ pub(super) fn installation_lines(
         let text = format!("{}.{} ms", micros / 1000, micros % 1000 / 100);
         lines.push(("Commit", "", format!("{text}, average since the start")));
     }
-    if figures.authority_until.is_some() {
-        let (class, left) = certificate_text(figures.authority_until, now);
-        lines.push(("Certificate authority", class, if left == "ended" { left } else { format!("ends in {left}") }));
+    if let Some(until) = figures.authority_until {
+        let (class, text) = authority_text(until, now);
+        lines.push(("Certificate authority", class, text));
     }
     if let Some(version) = &figures.version {
         lines.push(("Version", "", version.clone()));
@@ -84,7 +84,7 @@ mod tests {
                 ("slow", "3.0 GB of 40.0 GB free (7 %)"),
                 ("", "12,345, average since the start"),
                 ("", "2.3 ms, average since the start"),
-                ("", "ends in 900 days"),
+                ("", "ends on 15 May 2029, in 900 days"),
                 ("", "1.4.0"),
             ]
         );
