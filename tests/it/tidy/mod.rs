@@ -2,6 +2,7 @@
 
 mod architecture;
 mod circles;
+mod dashboard_addresses;
 mod dependencies;
 mod front_end;
 mod imports;

@@ -93,8 +93,8 @@ impl OpenCheckNowRequests {
 }
 
 impl Driver {
-    /// Sends a probe request to one vantage in each region of the monitor or of the unsaved check. Vantages that can run the check type
-    /// take turns.
+    /// Sends a probe request to one vantage in each region of the monitor or of the unsaved check. Vantages that can run
+    /// the check type take turns.
     pub(super) fn start_check_now(&mut self, request: CheckNowRequest) {
         let now = self.clock.now();
         self.check_now.expire(now);
