@@ -28,8 +28,8 @@ const liveParts = (selector, isBusy = () => false, onShown = () => {}) => {
     });
     last.after(...after.filter((text) => !shown.contains(text)));
   };
-  // A new part stands after the nearest element before it that is displayed. Without one it is the last of its parent, or
-  // the first if it is the first in the fresh version.
+  // A new part stands after the nearest element before it that is displayed. Without one it is the last of its parent,
+  // or the first if it is the first in the fresh version.
   const insert = (part, fresh) => {
     let before = part.previousElementSibling;
     while (before && !find(before.id)) before = before.previousElementSibling;
