@@ -3,12 +3,13 @@
 //! An inverse holds what the change replaced or deleted, never what it sent: it is applied as one write, and only
 //! while every record is still as the change left it.
 
-use std::collections::BTreeMap;
+mod earlier_order;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::Check;
+pub use self::earlier_order::EarlierOrder;
 use crate::deploy::Deploy;
 use crate::destination::Destination;
 use crate::id::{MonitorId, PageId};
@@ -27,7 +28,7 @@ pub const MAX_INVERSE: usize = 256 * 1024;
 /// Inverse of a change. New variants are added only at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InverseChange {
-    /// Gives monitors of a page their earlier settings and positions.
+    /// Gives monitors of a page their earlier settings.
     Monitors(PageId, Vec<EarlierMonitor>),
     /// Brings back a deleted destination, with its secrets.
     Destination(Box<Destination>),
@@ -37,13 +38,15 @@ pub enum InverseChange {
     Deploy(Box<Deploy>),
     /// Brings back a revoked key.
     Key(Box<ApiKey>),
+    /// Gives the monitors of a page their earlier order.
+    MonitorOrder(PageId, EarlierOrder),
 }
 
 impl InverseChange {
     /// Permission that the change needed, and that its inverse needs too.
     pub const fn permission(&self) -> Permission {
         match self {
-            Self::Monitors(..) | Self::Subscriber(_) | Self::Deploy(_) => Permission::Edit,
+            Self::Monitors(..) | Self::MonitorOrder(..) | Self::Subscriber(_) | Self::Deploy(_) => Permission::Edit,
             Self::Destination(_) => Permission::ManageAlerts,
             Self::Key(_) => Permission::ManageAccount,
         }
@@ -52,7 +55,7 @@ impl InverseChange {
     /// The page that it is about; none for a key.
     pub const fn page(&self) -> Option<PageId> {
         match self {
-            Self::Monitors(page, _) => Some(*page),
+            Self::Monitors(page, _) | Self::MonitorOrder(page, _) => Some(*page),
             Self::Destination(destination) => Some(destination.page),
             Self::Subscriber(subscriber) => Some(subscriber.page),
             Self::Deploy(deploy) => Some(deploy.page),
@@ -61,62 +64,57 @@ impl InverseChange {
     }
 
     /// Returns true if it changes nothing.
-    pub const fn is_empty(&self) -> bool {
-        matches!(self, Self::Monitors(_, monitors) if monitors.is_empty())
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Monitors(_, monitors) => monitors.is_empty(),
+            Self::MonitorOrder(_, order) => order.is_empty(),
+            Self::Destination(_) | Self::Subscriber(_) | Self::Deploy(_) | Self::Key(_) => false,
+        }
     }
 }
 
-/// The fields of a monitor that a change replaced, with their earlier values.
+/// The settings of a monitor that a change replaced, with their earlier values: those that a form for many sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierMonitor {
     /// Its id.
     pub id: MonitorId,
-    /// Its name after the change, for messages.
-    pub shown_name: String,
-    name: Option<String>,
+    /// Its name, for messages once it is deleted.
+    pub name: String,
     group: Option<Option<String>>,
-    check: Option<Box<Check>>,
     slow_threshold_ms: Option<Option<u32>>,
-    slow_thresholds: Option<Option<BTreeMap<Region, u32>>>,
     latency_regions: Option<Option<RegionSet>>,
     pinned_region: Option<Option<Region>>,
     paused: Option<bool>,
-    position: Option<u32>,
 }
 
 impl EarlierMonitor {
-    /// Returns what differs between a monitor before and after a change.
-    pub fn of(before: &Monitor, after: &Monitor) -> Self {
-        Self {
+    /// Returns what differs between a monitor before and after a change; `None` if that is more than what this type
+    /// has, so that the change can't be undone.
+    pub fn of(before: &Monitor, after: &Monitor) -> Option<Self> {
+        let earlier = Self {
             id: before.id,
-            shown_name: after.name.clone(),
-            name: replaced(&before.name, &after.name),
+            name: after.name.clone(),
             group: replaced(&before.group, &after.group),
-            check: replaced(&before.check, &after.check).map(Box::new),
             slow_threshold_ms: replaced(&before.slow_threshold_ms, &after.slow_threshold_ms),
-            slow_thresholds: replaced(&before.slow_thresholds, &after.slow_thresholds),
             latency_regions: replaced(&before.latency_regions, &after.latency_regions),
             pinned_region: replaced(&before.pinned_region, &after.pinned_region),
             paused: replaced(&before.paused, &after.paused),
-            position: replaced(&before.position, &after.position),
-        }
+        };
+        (earlier.applied_to(after).settings() == before.settings()).then_some(earlier)
     }
 
-    /// Returns the monitor with the earlier values of these fields.
+    /// Returns the monitor with the earlier values of these settings.
     #[must_use]
     pub fn applied_to(&self, monitor: &Monitor) -> Monitor {
         let now = monitor.settings();
-        let settings = MonitorSettings {
-            name: self.name.clone().unwrap_or(now.name),
+        monitor.with_settings(MonitorSettings {
             group: self.group.clone().unwrap_or(now.group),
-            check: self.check.as_deref().cloned().unwrap_or(now.check),
             slow_threshold_ms: self.slow_threshold_ms.unwrap_or(now.slow_threshold_ms),
-            slow_thresholds: self.slow_thresholds.clone().unwrap_or(now.slow_thresholds),
             latency_regions: self.latency_regions.unwrap_or(now.latency_regions),
             pinned_region: self.pinned_region.unwrap_or(now.pinned_region),
             paused: self.paused.unwrap_or(now.paused),
-        };
-        Monitor { position: self.position.unwrap_or(monitor.position), ..monitor.with_settings(settings) }
+            ..now
+        })
     }
 }
 
@@ -174,19 +172,27 @@ mod tests {
         let changed = Monitor {
             group: Some("Shop".to_owned()),
             slow_threshold_ms: Some(400),
-            paused: true,
-            position: 9,
+            latency_regions: Some(RegionSet::only(Region::Asia)),
             pinned_region: Some(Region::Asia),
+            paused: true,
             ..before.clone()
         };
-        let earlier = EarlierMonitor::of(&before, &changed);
-        let undone = earlier.applied_to(&changed);
+        let earlier = EarlierMonitor::of(&before, &changed).unwrap();
         // Another region is another check, so its results must not be taken for those before.
-        assert_eq!(undone, Monitor { revision: 1, ..before.clone() });
-        let renamed = Monitor { name: "Payments".to_owned(), ..changed };
-        assert_eq!(earlier.applied_to(&renamed).name, "Payments");
-        let same = EarlierMonitor::of(&before, &before);
-        assert_eq!(same.applied_to(&renamed), renamed);
+        assert_eq!(earlier.applied_to(&changed), Monitor { revision: 1, ..before.clone() });
+        let moved = Monitor { position: 9, ..changed };
+        assert_eq!(earlier.applied_to(&moved).position, 9, "an order is undone by itself");
+        let same = EarlierMonitor::of(&before, &before).unwrap();
+        assert_eq!(same.applied_to(&moved), moved);
+    }
+
+    #[test]
+    fn a_change_of_other_settings_has_no_inverse() {
+        let before = monitor();
+        let renamed = Monitor { name: "Payments".to_owned(), paused: true, ..before.clone() };
+        assert_eq!(EarlierMonitor::of(&before, &renamed), None);
+        let thresholds = Some([(Region::Asia, 400)].into());
+        assert_eq!(EarlierMonitor::of(&before, &Monitor { slow_thresholds: thresholds, ..before.clone() }), None);
     }
 
     #[test]
@@ -200,6 +206,10 @@ mod tests {
     #[test]
     fn an_inverse_needs_the_permission_of_its_change() {
         let inverse = InverseChange::Monitors(PageId::from_u128(2), Vec::new());
+        assert!(inverse.is_empty() && inverse.permission() == Permission::Edit);
+        assert_eq!(inverse.page(), Some(PageId::from_u128(2)));
+        let order = EarlierOrder::new(vec![MonitorId::from_u128(1)], vec![MonitorId::from_u128(1)]);
+        let inverse = InverseChange::MonitorOrder(PageId::from_u128(2), order);
         assert!(inverse.is_empty() && inverse.permission() == Permission::Edit);
         assert_eq!(inverse.page(), Some(PageId::from_u128(2)));
     }

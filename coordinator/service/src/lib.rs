@@ -71,7 +71,7 @@ use self::people::PeopleService;
 use self::public_pages::PublicPageService;
 use self::store_admin::StoreService;
 use self::subscribers::SubscriberService;
-use self::undo::UndoService;
+use self::undo::{UndoParts, UndoService};
 
 /// All services, by subject.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ pub struct Services {
     /// The store, for the operator.
     pub store: StoreService,
     /// Undo of changes that were made a moment ago.
-    pub undo: UndoService,
+    pub undo: Arc<UndoService>,
     context: Arc<ServiceContext>,
 }
 
@@ -136,6 +136,13 @@ impl Services {
         let incidents = Arc::new(IncidentService::new(context));
         let limits = Arc::new(ConfirmationLimits::new(context));
         let subscribers = Arc::new(SubscriberService::new(context, &limits));
+        let destinations = Arc::new(DestinationService::new(context, &limits));
+        let undo = UndoParts {
+            monitors: Arc::clone(&monitors),
+            subscribers: Arc::clone(&subscribers),
+            destinations: Arc::clone(&destinations),
+            keys: Arc::clone(&keys),
+        };
         Arc::new(Self {
             accounts: AccountService::new(context),
             pages: Arc::new(PageService::new(context, &keys)),
@@ -144,9 +151,9 @@ impl Services {
             evidence: Arc::new(EvidenceService::new(context)),
             pings: PingService::new(context, pings),
             alert_settings: AlertSettingsService::new(context),
-            destinations: Arc::new(DestinationService::new(context, &limits)),
+            destinations,
             deliveries: DeliveryService::new(context),
-            undo: UndoService::new(context, (&monitors, &subscribers, &keys)),
+            undo: Arc::new(UndoService::new(context, undo)),
             subscribers,
             people: PeopleService::new(context),
             page_access: PageAccessService::new(context, &hosts),

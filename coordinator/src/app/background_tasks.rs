@@ -56,6 +56,8 @@ pub(super) fn start(group: &mut TaskGroup, parts: BackgroundTasks) {
     group.spawn_restarting("incident limits", move || Arc::clone(&incidents).run_limits());
     let subscribers = Arc::clone(&service.subscribers);
     group.spawn_restarting("subscriptions", move || Arc::clone(&subscribers).run());
+    let undo = Arc::clone(&service.undo);
+    group.spawn_restarting("undo records", move || Arc::clone(&undo).run_expiry());
     let sources = parts.health_sources;
     group.spawn_restarting("lookout", move || health_checks::run(sources.clone()));
     let page_cache = parts.page_cache;

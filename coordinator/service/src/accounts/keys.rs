@@ -37,7 +37,9 @@ pub struct NewKey {
 }
 
 /// Owns API keys. A key's text is never stored: it is found by its hash, through an index in memory that is loaded
-/// once and then follows each created or deleted key.
+/// once. The record decides alone: an entry without one finds nothing. So a key is added to the index before it is
+/// stored, and removed after it was deleted. A request that ends in between, such as by its time limit, then leaves no
+/// stored key that isn't found.
 #[derive(Debug)]
 pub struct KeyService {
     context: Arc<ServiceContext>,
@@ -139,7 +141,7 @@ impl KeyService {
         Ok(outcome)
     }
 
-    /// Adds a key that was stored again to the index.
+    /// Adds a key to the index, before it is stored.
     pub(crate) fn index(&self, key: &ApiKey) -> ServiceResult<()> {
         self.with_key_index(|names| names.insert(key.hash, key.id)).map(|_| ())
     }
@@ -172,8 +174,8 @@ impl KeyService {
             last_used_at: None,
         };
         batch.expect(Expect::Key(key.id, Presence::Absent)).write(key.clone());
-        self.context.store().commit(std::mem::take(batch)).await?;
-        self.with_key_index(|names| names.insert(key.hash, key.id))?;
+        self.index(&key)?;
+        self.context.store().commit(std::mem::take(batch)).await.inspect_err(|_| self.evict(&key))?;
         Ok((key, secret))
     }
 
@@ -202,11 +204,15 @@ impl KeyService {
         Ok(())
     }
 
-    /// Removes a key that is no longer in the store from the caches.
+    /// Removes a key from the caches, unless it is in the store: an undo may have brought it back meanwhile.
     pub(crate) fn evict(&self, key: &ApiKey) {
-        if let Some(names) = self.key_index.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        let mut names = self.key_index.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where that can't be read, the entry stays.
+        let is_gone = self.context.store().reader().key(key.id).is_ok_and(|record| record.is_none());
+        if let Some(names) = names.as_mut().filter(|_| is_gone) {
             names.remove(&key.hash);
         }
+        drop(names);
         self.last_used.remove(&key.id);
     }
 
@@ -215,8 +221,7 @@ impl KeyService {
         self.with_key_index(|names| names.get(hash).copied())
     }
 
-    /// Accesses the index of key ids by hash: loaded from the store once, then updated with each created or deleted
-    /// key.
+    /// Accesses the index of key ids by hash, which is loaded from the store once.
     fn with_key_index<T>(&self, change: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> ServiceResult<T> {
         let mut names = self.key_index.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = names.as_mut() {

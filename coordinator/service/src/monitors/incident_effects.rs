@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use parallax_core::alert_settings::AnnouncedOutages;
-use parallax_core::id::{MonitorId, UpdateId};
+use parallax_core::id::{MonitorId, PageId, UpdateId};
 use parallax_core::incident::{Incident, IncidentChange, IncidentEvent, IncidentKind, MAX_UNFINISHED};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
@@ -12,7 +12,7 @@ use parallax_core::time::Timestamp;
 use parallax_store::{Batch, Expect, Presence, StoreRead, VersionedValue};
 
 use super::MonitorService;
-use crate::ServiceResult;
+use crate::{Caller, ServiceResult};
 
 /// A person's change of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(super) struct IncidentEffects {
 /// An incident with the effect of the changes so far.
 struct IncidentEffect {
     revision: u64,
+    /// Title before the changes.
+    title: String,
     incident: Incident,
     /// The last change; `None` if there was none.
     change: Option<IncidentChange>,
@@ -45,6 +47,25 @@ struct IncidentEffect {
 }
 
 impl MonitorService {
+    /// Returns the titles of the automatic incidents that end if these monitors are paused or deleted together.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`](crate::ServiceError::NotFound) for a page that the caller can't access.
+    pub async fn ending_incidents(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        monitors: &[MonitorId],
+    ) -> ServiceResult<Vec<String>> {
+        let page = self.context.page(caller, page)?;
+        let mut effects = self.incident_effects(&page).await?;
+        for id in monitors {
+            let Some(monitor) = effects.monitors.get(id).filter(|monitor| !monitor.paused).cloned() else { continue };
+            effects.apply(&monitor, MonitorChange::Pause(&monitor.name), self.context.now());
+        }
+        Ok(effects.resolved_titles().map(str::to_owned).collect())
+    }
+
     /// Adds the effects of one change on incidents to the batch. When the last monitor that is down leaves an incident,
     /// it is resolved; subscribers are notified of that if `notify` is true.
     pub(super) async fn apply_to_incidents(
@@ -70,7 +91,7 @@ impl MonitorService {
     /// Adds each changed incident and its event to the batch, once.
     pub(super) fn write_effects(&self, effects: IncidentEffects, notify: bool, batch: &mut Batch) {
         let page = effects.page.id;
-        for IncidentEffect { revision, incident, change, update } in effects.incidents {
+        for IncidentEffect { revision, incident, change, update, .. } in effects.incidents {
             let Some(change) = change else { continue };
             let notify = notify && change == IncidentChange::Resolved;
             let event = IncidentEvent { incident: incident.id, change, update, notify };
@@ -90,6 +111,7 @@ fn read_effects(store: &dyn StoreRead, page: Page) -> parallax_store::Result<Inc
     incidents.retain(|incident| incident.value.automatic && incident.value.kind == IncidentKind::Incident);
     let incidents = incidents.into_iter().map(|VersionedValue { revision, value: incident }| IncidentEffect {
         revision,
+        title: incident.title.clone(),
         incident,
         change: None,
         update: None,
@@ -100,6 +122,12 @@ fn read_effects(store: &dyn StoreRead, page: Page) -> parallax_store::Result<Inc
 }
 
 impl IncidentEffects {
+    /// The titles, as they were before, of the incidents that the changes so far resolve.
+    pub(super) fn resolved_titles(&self) -> impl Iterator<Item = &str> {
+        let resolved = self.incidents.iter().filter(|effect| effect.change == Some(IncidentChange::Resolved));
+        resolved.map(|effect| effect.title.as_str())
+    }
+
     /// Applies one change of a monitor, which is given as it was before.
     pub(super) fn apply(&mut self, monitor: &Monitor, change_kind: MonitorChange<'_>, now: Timestamp) {
         let mut incidents = std::mem::take(&mut self.incidents);

@@ -6,6 +6,7 @@ use parallax_core::event::EditKind;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::monitor::Monitor;
 use parallax_core::monitor::order_edit::MonitorOrderEdit;
+use parallax_core::undo::{EarlierOrder, InverseChange};
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
 use super::MonitorService;
@@ -33,6 +34,16 @@ impl Rereadable for MonitorOrder {
 }
 
 impl MonitorService {
+    /// Returns the name of the person or key that changed the order of a page's monitors within the last ten minutes, or
+    /// "you".
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`](crate::ServiceError::NotFound) for a page that the caller can't access.
+    pub fn order_editor(&self, caller: &Caller, page: PageId) -> ServiceResult<Option<String>> {
+        let page = self.context.page(caller, page)?;
+        self.context.last_order_editor(caller, page.id)
+    }
+
     /// Puts a page's monitors into another order, in one batch. The page counts as edited, its monitors do not: nothing
     /// that is checked changes.
     ///
@@ -54,25 +65,29 @@ impl MonitorService {
                 let present = ids_of(&monitors);
                 let ids = edit.validate(&present)?;
                 let mut batch = Batch::new();
-                let monitors = monitors.into_iter().map(|monitor| (monitor.value.id, monitor)).collect();
                 if ids != present {
                     write_order(&ids, &monitors, &mut batch);
+                    self.context.note_order_editor(caller, id, &mut batch);
                     batch.expect(Expect::Page(id, Presence::Present));
                     batch.event(self.context.page_event(id, EditKind::Changed));
                 }
-                self.record_undo_of_monitors(caller, once, &monitors, (id, &mut batch));
+                let inverse = || InverseChange::MonitorOrder(id, EarlierOrder::new(present, ids.clone()));
+                self.context.record_undo(caller, once, inverse, &mut batch);
                 Ok((MonitorOrder { page: id, ids }, batch))
             })
             .await
     }
 }
 
-fn ids_of(monitors: &[VersionedValue<Monitor>]) -> Vec<MonitorId> {
+/// Returns the ids of monitors, in their order.
+pub(super) fn ids_of(monitors: &[VersionedValue<Monitor>]) -> Vec<MonitorId> {
     monitors.iter().map(|monitor| monitor.value.id).collect()
 }
 
-/// Adds the monitors whose position changes to the batch. One that is created meanwhile has a greater position.
-fn write_order(ids: &[MonitorId], monitors: &BTreeMap<MonitorId, VersionedValue<Monitor>>, batch: &mut Batch) {
+/// Adds the monitors whose position changes to the batch. Positions become 0, 1, 2 and so on: one that is created
+/// meanwhile has a greater one.
+pub(super) fn write_order(ids: &[MonitorId], monitors: &[VersionedValue<Monitor>], batch: &mut Batch) {
+    let monitors: BTreeMap<MonitorId, _> = monitors.iter().map(|monitor| (monitor.value.id, monitor)).collect();
     for (position, id) in (0..).zip(ids) {
         let Some(VersionedValue { revision, value: monitor }) = monitors.get(id) else { continue };
         if monitor.position != position {

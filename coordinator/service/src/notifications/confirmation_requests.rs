@@ -5,13 +5,14 @@ use parallax_core::id::PageId;
 use parallax_core::subscriber::CONFIRMATION_INTERVAL;
 use parallax_core::subscriber::request::SubscriberAddress;
 use parallax_core::time::{DAY, Timestamp};
+use parallax_core::undo::UNDO_WINDOW;
 use parallax_store::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
 use sha2::{Digest, Sha256};
 
 use crate::ServiceResult;
 use crate::context::ServiceContext;
 
-/// Milliseconds for which an opt-out counts.
+/// Milliseconds for which the opt-out of a mailbox counts.
 const OPT_OUT_RETENTION: i64 = 1_100 * DAY;
 
 impl ServiceContext {
@@ -41,12 +42,14 @@ impl ServiceContext {
     }
 }
 
-/// Record of an opt-out. It has no address, and its name has only a hash.
-pub(super) fn opt_out(now: Timestamp) -> StoredResponse {
-    StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now + OPT_OUT_RETENTION }
+/// Record of an opt-out. It has no address, and its name has only a hash. That of a webhook, which no import asks,
+/// counts only while an earlier removal can be undone.
+pub(super) fn opt_out(is_mailbox: bool, now: Timestamp) -> StoredResponse {
+    let retention = if is_mailbox { OPT_OUT_RETENTION } else { UNDO_WINDOW };
+    StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now + retention }
 }
 
-/// The key under which a person's opt-out from a page is stored. Spellings of one mailbox have one key.
+/// The key under which the opt-out of a page's subscriber is stored. Spellings of one mailbox have one key.
 pub(super) fn opt_out_key(page: PageId, address: &SubscriberAddress) -> String {
     let digest =
         Sha256::new().chain_update(page.to_u128().to_be_bytes()).chain_update(address.mailbox_key()).finalize();

@@ -1,7 +1,8 @@
 //! Records of the test world that no call of the service writes or returns: deliveries, subscribers, stored incidents.
 
+use parallax_core::alert_settings::{AnnouncedOutage, AnnouncedOutages};
 use parallax_core::delivery::{AttemptOutcome, Delivery, DeliveryAttempt, DeliveryMessage, Recipient};
-use parallax_core::id::{IncidentId, PageId, PersonId};
+use parallax_core::id::{IncidentId, MonitorId, PageId, PersonId};
 use parallax_core::incident::Incident;
 use parallax_core::page::Page;
 use parallax_core::subscriber::request::SubscriptionRequest;
@@ -18,6 +19,23 @@ impl World {
         let mut batch = Batch::new();
         batch.write(incident);
         self.service.context.store().commit(batch).await.unwrap();
+    }
+
+    /// Makes an incident of a page the automatic one of announced outages of those monitors.
+    pub async fn open_automatically(&self, page: PageId, id: IncidentId, monitors: &[MonitorId]) {
+        self.change_incident(id, |incident| incident.automatic = true).await;
+        let since = self.service.now();
+        let outage = |monitor: &MonitorId| {
+            (*monitor, AnnouncedOutage { since, reason: None, down_from: None, incident: Some(id) })
+        };
+        let down = monitors.iter().map(outage).collect();
+        let outages = Box::new(AnnouncedOutages { down, ..AnnouncedOutages::default() });
+        self.service
+            .context
+            .store()
+            .commit(Batch::new().write(Op::PutAnnouncedOutages(page, outages)).clone())
+            .await
+            .unwrap();
     }
 
     /// Removes a person from the owner's account.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use parallax_core::alert_settings::{AnnouncedOutage, AnnouncedOutages};
 use parallax_core::event::MonitorStatus;
 use parallax_core::headline::Indicator;
 use parallax_core::id::IncidentId;
@@ -13,7 +12,7 @@ use parallax_core::monitor::bulk_edit::MonitorBulkEdit;
 use parallax_core::patch::PatchField;
 use parallax_core::time::HOUR;
 use parallax_core::vantage::{Region, RegionSet};
-use parallax_store::{Expect, Op, StoreError};
+use parallax_store::{Expect, StoreError};
 
 use super::*;
 use crate::incidents::IncidentDetail as ShownIncident;
@@ -188,14 +187,8 @@ async fn the_headline_of_an_automatic_incident_names_monitors_that_are_down() {
 /// The same, with announced outages of those monitors.
 async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<MonitorId>, IncidentId) {
     let (world, caller, ids, id) = automatic(title).await;
-    let incident_events = || AnnouncedOutage { since: START, reason: None, down_from: None, incident: Some(id) };
-    let down = down.iter().map(|at| (ids[*at], incident_events())).collect();
-    let mut batch = Batch::new();
-    batch.write(Op::PutAnnouncedOutages(
-        world.shop.id,
-        Box::new(AnnouncedOutages { down, ..AnnouncedOutages::default() }),
-    ));
-    world.service.context.store().commit(batch).await.unwrap();
+    let down: Vec<MonitorId> = down.iter().map(|at| ids[*at]).collect();
+    world.open_automatically(world.shop.id, id, &down).await;
     (world, caller, ids, id)
 }
 

@@ -1,8 +1,12 @@
 //! Undo of changes: one batch with the change, all or nothing, once, by the same person, for ten minutes.
 
+mod opt_outs;
+mod order;
+
 use parallax_core::deploy::DeployEdit;
 use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::destination::{Destination, MAX_DESTINATIONS};
+use parallax_core::incident::edit::IncidentEdit;
 use parallax_core::monitor::Monitor;
 use parallax_core::monitor::bulk_edit::MonitorBulkEdit;
 use parallax_core::monitor::order_edit::MonitorOrderEdit;
@@ -89,6 +93,7 @@ async fn the_change_and_its_inverse_are_one_commit_and_so_is_the_undo() {
     assert_eq!(ids.map(|id| stored(&world, id)), before);
     assert!(matches!(undo(&world, &caller, &token).await, UndoOutcome::UndoneBefore));
     assert_eq!(world.service.undo.pending(&caller, &token), Ok(None));
+    assert_eq!(world.service.undo.is_undone(&caller, &token), Ok(true));
     // Monitors that are so already have no change to undo.
     pause(&world, &caller, &ids).await.unwrap();
     assert_eq!(pause(&world, &caller, &ids).await, None);
@@ -103,7 +108,7 @@ async fn a_change_that_was_not_committed_leaves_no_inverse() {
     let after = Monitor { paused: true, ..before.clone() };
     let mut batch = Batch::new();
     batch.expect(parallax_store::Expect::Monitor(ids[0], parallax_store::Presence::At(0))).write(after.clone());
-    let earlier = vec![parallax_core::undo::EarlierMonitor::of(&before, &after)];
+    let earlier = vec![parallax_core::undo::EarlierMonitor::of(&before, &after).unwrap()];
     let inverse = || parallax_core::undo::InverseChange::Monitors(world.shop.id, earlier);
     world.service.context.record_undo(&caller, &once, inverse, &mut batch);
     assert!(world.service.context.store().commit(batch).await.is_err());
@@ -131,7 +136,7 @@ async fn an_undo_after_anothers_change_says_why_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn groups_settings_and_order_are_undone() {
+async fn groups_and_settings_are_undone() {
     let (world, caller, ids) = with_monitors().await;
     let (service, page) = (&world.service, world.shop.id);
     let before = ids.map(|id| stored(&world, id));
@@ -141,13 +146,6 @@ async fn groups_settings_and_order_are_undone() {
     let token =
         offered(|once| async move { service.monitors.change_many(caller, page, &edit, &once).await }).await.unwrap();
     assert_ne!(ids.map(|id| stored(&world, id)), before);
-    assert!(matches!(undo(&world, caller, &token).await, UndoOutcome::Undone(_)));
-    assert_eq!(ids.map(|id| stored(&world, id)), before);
-    let order = PatchField::Value(vec![ids[1].to_string(), ids[0].to_string()]);
-    let edit = MonitorOrderEdit { monitor_ids: order };
-    let token =
-        offered(|once| async move { service.monitors.reorder(caller, page, &edit, &once).await }).await.unwrap();
-    assert_eq!(stored(&world, ids[1]).position, 0);
     assert!(matches!(undo(&world, caller, &token).await, UndoOutcome::Undone(_)));
     assert_eq!(ids.map(|id| stored(&world, id)), before);
     // The undo of a pause of one monitor, and of its resumption.
@@ -182,6 +180,7 @@ async fn only_the_same_person_undoes_and_only_for_ten_minutes() {
     let Actor::Person { id, name, is_operator, .. } = caller.actor.clone() else { panic!("a person") };
     let lowered = Caller { actor: Actor::Person { id, name, role: Role::Viewer, is_operator }, ..caller.clone() };
     assert_eq!(world.service.undo.pending(&lowered, &token), Ok(None));
+    assert_eq!(world.service.undo.is_undone(&lowered, &token), Ok(false));
     let refused = world.service.undo.undo(&lowered, &token, &each_time()).await;
     assert_eq!(refused.unwrap_err(), ServiceError::RoleForbids { role: Role::Viewer });
     world.clock.set(world.service.now() + UNDO_WINDOW - 1);
@@ -244,30 +243,59 @@ async fn a_deploy_and_a_key_come_back_with_their_ids() {
 }
 
 #[tokio::test]
-async fn a_removed_subscriber_comes_back_unless_they_unsubscribed_or_subscribed_again() {
+async fn a_pause_that_ended_an_incident_offers_no_undo() {
+    let (world, caller, ids) = with_monitors().await;
+    let (caller, service, page) = (&caller, &world.service, world.shop.id);
+    let incident = IncidentEdit {
+        title: text("Website is down"),
+        monitor_ids: PatchField::Value(vec![ids[0].to_string()]),
+        ..IncidentEdit::default()
+    };
+    let incident = fresh(service.incidents.open(caller, page, &incident, &each_time()).await.unwrap());
+    world.open_automatically(page, incident.incident.id, &ids[..1]).await;
+    let ending = async |ids: &[MonitorId]| service.monitors.ending_incidents(caller, page, ids).await.unwrap();
+    assert_eq!(ending(&ids[..1]).await, ["Website is down"]);
+    assert!(ending(&ids[1..]).await.is_empty());
+    let other = pause(&world, caller, &ids[1..]).await.unwrap();
+    assert_eq!(pause(&world, caller, &ids).await, None, "the incident stays resolved");
+    assert!(ids.iter().all(|id| stored(&world, *id).paused));
+    assert!(ending(&ids).await.is_empty());
+    assert!(matches!(undo(&world, caller, &other).await, UndoOutcome::Undone(_)));
+    // Nor does the undo of a resumption resolve one.
+    let resume = MonitorEdit { paused: PatchField::Value(false), ..MonitorEdit::default() };
+    let edit = bulk(&ids, resume);
+    let resumed = offered(|once| async move { service.monitors.change_many(caller, page, &edit, &once).await }).await;
+    world.change_incident(incident.incident.id, |it| *it = incident.incident.clone()).await;
+    world.open_automatically(page, incident.incident.id, &ids[..1]).await;
+    let UndoOutcome::Refused(obstacles) = undo(&world, caller, &resumed.unwrap()).await else { panic!("undone") };
+    assert_eq!(obstacles[0].to_string(), "“Website is down” was opened since.");
+    assert!(!stored(&world, ids[0]).paused);
+    // The same for a change of one.
+    let edit = paused();
+    let token = offered(|once| async move { service.monitors.edit(caller, page, ids[0], &edit, &once).await }).await;
+    assert_eq!(token, None);
+}
+
+#[tokio::test]
+async fn a_key_is_found_as_long_as_its_record_is_stored() {
     let world = world().await;
-    let (caller, service, page) = (&person(&world, Role::Editor).await, &world.service, world.shop.id);
-    let before = world.subscribed("ann@example.com").await;
-    let id = before.id;
-    let remove = async || {
-        offered(|once| async move { service.subscribers.delete(caller, page, id, &once).await }).await.unwrap()
-    };
-    let token = remove().await;
-    assert!(world.subscribers(&world.shop).is_empty());
-    assert!(matches!(undo(&world, caller, &token).await, UndoOutcome::Undone(_)));
-    assert_eq!(world.subscribers(&world.shop), std::slice::from_ref(&before));
-    let reason = async |token: &str| match undo(&world, caller, token).await {
-        UndoOutcome::Refused(obstacles) => obstacles[0].to_string(),
-        other => panic!("{other:?}"),
-    };
-    let token = remove().await;
-    service.subscribers.unsubscribe(&before.link_token()).await.unwrap();
-    assert_eq!(reason(&token).await, "ann@example.com unsubscribed since.");
-    assert!(world.subscribers(&world.shop).is_empty());
-    let bob = world.subscribed("bob@example.com").await;
-    let id = bob.id;
-    let token = offered(|once| async move { service.subscribers.delete(caller, page, id, &once).await }).await.unwrap();
-    world.clock.set(service.now() + 1000);
-    world.subscribed("bob@example.com").await;
-    assert_eq!(reason(&token).await, "bob@example.com was added again since.");
+    let (keys, store) = (&world.service.keys, world.service.context.store());
+    let text = world.key(KeyAccess::Read, None).await;
+    let key = keys.authenticate(text.reveal()).unwrap().key().unwrap().clone();
+    let found = || keys.authenticate(text.reveal()).is_ok();
+    // A request that brings it back, and that ends right after its commit.
+    keys.revoke(key.id).await.unwrap();
+    keys.index(&key).unwrap();
+    assert!(!found(), "nothing is stored yet");
+    store.commit(Batch::new().write(key.clone()).clone()).await.unwrap();
+    assert!(found());
+    // A revocation from before cleans up late.
+    keys.evict(&key);
+    assert!(found());
+    // One that could not be stored.
+    store.commit(Batch::new().write(parallax_store::Op::DeleteKey(key.id)).clone()).await.unwrap();
+    assert!(!found());
+    keys.evict(&key);
+    store.commit(Batch::new().write(key).clone()).await.unwrap();
+    assert!(!found(), "it left the index");
 }

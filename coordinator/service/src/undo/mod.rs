@@ -6,6 +6,7 @@
 //! person, is kept for ten minutes, and is sealed like every stored answer, since it may hold secrets. The store bounds
 //! the records of an account in number and bytes, and evicts the oldest.
 
+mod expiry;
 mod record;
 mod restore;
 
@@ -18,6 +19,7 @@ use parallax_store::{Batch, Expect, Op, Presence, StoredResponse};
 use self::record::{UndoRecord, is_token, record_name};
 use crate::accounts::keys::KeyService;
 use crate::context::ServiceContext;
+use crate::destinations::DestinationService;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
 use crate::monitors::MonitorService;
 use crate::subscribers::SubscriberService;
@@ -29,7 +31,17 @@ pub struct UndoService {
     context: Arc<ServiceContext>,
     monitors: Arc<MonitorService>,
     subscribers: Arc<SubscriberService>,
+    destinations: Arc<DestinationService>,
     keys: Arc<KeyService>,
+}
+
+/// Services whose changes are undone.
+#[derive(Debug)]
+pub(crate) struct UndoParts {
+    pub(crate) monitors: Arc<MonitorService>,
+    pub(crate) subscribers: Arc<SubscriberService>,
+    pub(crate) destinations: Arc<DestinationService>,
+    pub(crate) keys: Arc<KeyService>,
 }
 
 /// Result of an undo.
@@ -60,16 +72,9 @@ enum RecordState {
 }
 
 impl UndoService {
-    pub(crate) fn new(
-        context: &Arc<ServiceContext>,
-        (monitors, subscribers, keys): (&Arc<MonitorService>, &Arc<SubscriberService>, &Arc<KeyService>),
-    ) -> Self {
-        Self {
-            context: Arc::clone(context),
-            monitors: Arc::clone(monitors),
-            subscribers: Arc::clone(subscribers),
-            keys: Arc::clone(keys),
-        }
+    pub(crate) fn new(context: &Arc<ServiceContext>, parts: UndoParts) -> Self {
+        let UndoParts { monitors, subscribers, destinations, keys } = parts;
+        Self { context: Arc::clone(context), monitors, subscribers, destinations, keys }
     }
 
     /// Returns the change that the caller can undo with that token; `None` if there is none.
@@ -86,6 +91,14 @@ impl UndoService {
             }),
             _ => None,
         })
+    }
+
+    /// Returns true if the caller undid the change with that token.
+    ///
+    /// # Errors
+    /// `ServiceError::Internal` if the store can't be read.
+    pub fn is_undone(&self, caller: &Caller, token: &str) -> ServiceResult<bool> {
+        Ok(matches!(self.find(caller, token)?, RecordState::Used))
     }
 
     /// Undoes the change with that token, which the caller made: all of it, or nothing.
@@ -110,16 +123,15 @@ impl UndoService {
             Some(InverseChange::Key(_)) => Some(self.context.create_lock.lock().await),
             _ => None,
         };
-        let outcome = self.context.commit_change(lock_id, || self.decide(caller, token, once)).await?;
+        let outcome = self.context.commit_change(lock_id, || self.decide(caller, token, once)).await;
         drop(creating);
-        if let (UndoOutcome::Undone(RequestOutcome::Fresh(())), Some(inverse)) = (&outcome, inverse) {
-            match inverse {
-                InverseChange::Key(key) => self.keys.index(&key)?,
-                InverseChange::Subscriber(it) => self.subscribers.forget_counts(it.page),
-                InverseChange::Monitors(..) | InverseChange::Destination(_) | InverseChange::Deploy(_) => {}
-            }
+        match inverse {
+            // Added before the commit.
+            Some(InverseChange::Key(key)) => self.keys.evict(&key),
+            Some(InverseChange::Subscriber(it)) => self.subscribers.forget_counts(it.page),
+            _ => {}
         }
-        Ok(outcome)
+        outcome
     }
 
     async fn decide(

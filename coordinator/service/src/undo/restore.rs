@@ -1,7 +1,8 @@
 //! The write of an undo: earlier values of monitors, and records that come back with their ids.
+//!
+//! Monitors, destinations and subscribers are restored by their own services, which know what may be in the way.
 
 use parallax_core::deploy::{Deploy, MAX_DEPLOYS};
-use parallax_core::destination::{Destination, MAX_DESTINATIONS};
 use parallax_core::key::{ApiKey, MAX_KEYS};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanLimitError;
@@ -38,31 +39,14 @@ impl UndoService {
             InverseChange::Monitors(_, earlier) => {
                 self.monitors.restore_earlier(caller, &page, (earlier, revision), batch).await
             }
-            InverseChange::Destination(destination) => self.restore_destination(&page, destination, batch),
+            InverseChange::MonitorOrder(_, order) => self.monitors.restore_order(caller, &page, order, batch).await,
+            InverseChange::Destination(destination) => self.destinations.restore(&page, (destination, revision), batch),
             InverseChange::Subscriber(subscriber) => {
                 self.subscribers.restore(&page, (subscriber, revision), batch).await
             }
             InverseChange::Deploy(deploy) => self.restore_deploy(&page, deploy, batch).await,
             InverseChange::Key(_) => Err(ServiceError::NotFound),
         }
-    }
-
-    fn restore_destination(
-        &self,
-        page: &Page,
-        destination: &Destination,
-        batch: &mut Batch,
-    ) -> ServiceResult<Vec<UndoObstacle>> {
-        let (plan, kind) = (self.context.account_of(page)?.plan, destination.channel.kind());
-        if !plan.has_channel(kind) {
-            return Err(PlanLimitError::ChannelNeedsHobby { plan, kind }.into());
-        }
-        if self.context.store().reader().destinations_of(page.id)?.len() >= MAX_DESTINATIONS {
-            return Err(PlanLimitError::DestinationsFull.into());
-        }
-        batch.expect(Expect::Destination(destination.id, Presence::Absent));
-        batch.expect(Expect::DestinationsBelow(page.id, MAX_DESTINATIONS)).write(destination.clone());
-        Ok(Vec::new())
     }
 
     async fn restore_deploy(
@@ -100,6 +84,7 @@ impl UndoService {
         }
         batch.expect(Expect::Account(account, Presence::Present));
         batch.expect(Expect::Key(key.id, Presence::Absent)).write(key.clone());
+        self.keys.index(key)?;
         Ok(Vec::new())
     }
 }

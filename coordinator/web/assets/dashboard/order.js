@@ -5,11 +5,13 @@
   if (!list) return;
 
   const rows = () => [...list.children];
+  // A typed number that moved no row stays: the service says what is wrong with it.
   const renumber = () => {
     rows().forEach((row, at, all) => {
       const number = row.querySelector("[inputmode]");
+      const isTyped = number.value.trim() !== number.name.slice("at.".length);
       number.name = `at.${at + 1}`;
-      number.value = at + 1;
+      if (!isTyped) number.value = at + 1;
       row.querySelector("[name=up]").disabled = at === 0;
       row.querySelector("[name=down]").disabled = at === all.length - 1;
     });

@@ -2,6 +2,7 @@
 
 pub mod default_destination;
 pub mod mailbox_confirmation;
+mod undo;
 mod unsubscribe;
 
 use std::sync::Arc;
@@ -219,6 +220,9 @@ impl DestinationService {
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
                 let destination = self.context.destination_on(&page, id)?.value;
                 let mut batch = Batch::new();
+                if once.undo().is_some() {
+                    batch.ops.extend(self.note_of_deletion(&destination));
+                }
                 let inverse = || InverseChange::Destination(Box::new(destination));
                 self.context.record_undo(caller, once, inverse, &mut batch);
                 batch.expect(Expect::Destination(id, Presence::Present)).write(Op::DeleteDestination(id));

@@ -42,7 +42,10 @@ impl DestinationService {
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid link, or one of another mailbox.
     pub fn stoppable(&self, link: &str) -> ServiceResult<LinkedDestination> {
-        let (destination, page) = self.destination_by_stop_link(link)?;
+        let (destination, page) = match self.destination_by_stop_link(link) {
+            Err(ServiceError::NotFound) => return self.deleted_by_stop_link(link),
+            found => found?,
+        };
         let mailbox = destination.value.mailbox().ok_or(ServiceError::NotFound)?.to_owned();
         Ok(LinkedDestination { page, mailbox, is_confirmed: destination.value.confirmation_sent_at().is_none() })
     }
@@ -52,10 +55,16 @@ impl DestinationService {
     /// # Errors
     /// [`ServiceError::NotFound`] as for [`Self::stoppable`].
     pub async fn stop_alerts(&self, link: &str) -> ServiceResult<LinkedDestination> {
-        let id = self.destination_by_stop_link(link)?.0.value.id;
+        // An invalid link takes no lock.
+        self.stoppable(link)?;
+        let (id, _) = link_token::decode::<DestinationId>(DestinationId::PREFIX, link).ok_or(ServiceError::NotFound)?;
         self.context
             .commit_change(id.to_u128(), || async move {
-                let (VersionedValue { revision, value: destination }, page) = self.destination_by_stop_link(link)?;
+                let (VersionedValue { revision, value: destination }, page) = match self.destination_by_stop_link(link)
+                {
+                    Err(ServiceError::NotFound) => return self.deletion_without_undo(link),
+                    found => found?,
+                };
                 let link_target = self.stoppable(link)?;
                 if !link_target.is_confirmed {
                     return Ok((link_target, None));
@@ -100,7 +109,7 @@ impl DestinationService {
         }
     }
 
-    fn stop_token(&self, id: DestinationId, mailbox: &str) -> [u8; 16] {
+    pub(super) fn stop_token(&self, id: DestinationId, mailbox: &str) -> [u8; 16] {
         self.context.mac_prefix(&[b"stop alerts", &id.to_u128().to_be_bytes(), mailbox.as_bytes()])
     }
 }

@@ -280,20 +280,22 @@ impl SubscriberService {
         id: SubscriberId,
         once: &IdempotentRequest<'_, ()>,
     ) -> ServiceResult<RequestOutcome<()>> {
-        self.context
+        let removed = self
+            .context
             .change_page_once(caller, page, id.to_u128(), once, |page| async move {
-                self.counts_cache.forget(page.id);
                 let subscriber = self.subscriber_on(&page, id)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::Subscriber(id, Presence::At(subscriber.revision))).write(Op::DeleteSubscriber(id));
                 if once.undo().is_some() {
-                    batch.write(self.note_of_removal(&subscriber.value));
+                    batch.ops.extend(self.note_of_removal(&subscriber.value));
                 }
                 let inverse = || InverseChange::Subscriber(Box::new(subscriber.value));
                 self.context.record_undo(caller, once, inverse, &mut batch);
                 Ok(((), batch))
             })
-            .await
+            .await;
+        self.counts_cache.forget(page);
+        removed
     }
 
     fn subscriber_on(&self, page: &Page, id: SubscriberId) -> ServiceResult<VersionedValue<Subscriber>> {

@@ -41,7 +41,7 @@ use self::import_queue::ImportQueue;
 use self::request::{NewSubscriber, subscriber_after_request};
 use crate::context::ServiceContext;
 use crate::notifications::confirmation_limits::{ConfirmationLimits, UnconfirmedAddress};
-use crate::notifications::confirmation_requests::{opt_out, opt_out_key, record_request, request_key};
+use crate::notifications::confirmation_requests::{record_request, request_key};
 use crate::{ServiceError, ServiceResult};
 
 /// Event name of a webhook's challenge, sent before anything else: the response must be the value of `challenge`.
@@ -267,13 +267,7 @@ impl SubscriberService {
                 let batch = self.subscriber_by_link(link)?.map(|subscriber| {
                     let mut batch = Batch::new();
                     batch.expect(Expect::Subscriber(id, Presence::At(subscriber.revision)));
-                    batch.write(Op::DeleteSubscriber(id));
-                    // An import does not ask them again.
-                    if let Contact::Email(email) = &subscriber.value.contact {
-                        let address = SubscriberAddress::Email(email.clone());
-                        let name = opt_out_key(subscriber.value.page, &address);
-                        batch.write(Op::PutStoredResponse(name, opt_out(self.context.now())));
-                    }
+                    batch.write(Op::DeleteSubscriber(id)).write(self.opt_out_of(&subscriber.value));
                     batch
                 });
                 let batch = match batch {
@@ -285,13 +279,18 @@ impl SubscriberService {
             .await
     }
 
-    /// Returns the page of a current subscriber's link: unsubscribing works even if the page is not public.
+    /// Returns the page of a subscriber's link, even of one whose removal can be undone: unsubscribing works even if
+    /// the page is not public.
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
     pub fn page_of_link(&self, link: &str) -> ServiceResult<Option<Page>> {
-        let Some(subscriber) = self.subscriber_by_link(link)? else { return Ok(None) };
-        Ok(self.context.store().reader().page(subscriber.value.page)?.map(|page| page.value))
+        let page = match self.subscriber_by_link(link)? {
+            Some(subscriber) => Some(subscriber.value.page),
+            None => self.page_of_removed(link)?,
+        };
+        let Some(page) = page else { return Ok(None) };
+        Ok(self.context.store().reader().page(page)?.map(|page| page.value))
     }
 
     fn subscriber_by_link(&self, link: &str) -> ServiceResult<Option<VersionedValue<Subscriber>>> {

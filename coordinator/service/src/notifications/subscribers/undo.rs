@@ -5,39 +5,79 @@
 
 use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::page::Page;
+use parallax_core::subscriber::request::SubscriberAddress;
 use parallax_core::subscriber::{Contact, MAX_SUBSCRIBERS, Subscriber, decode_link};
 use parallax_core::undo::{UNDO_WINDOW, UndoObstacle};
 use parallax_core::validation::ValidationErrors;
-use parallax_store::{Batch, Expect, Op, Presence, StoredResponse};
+use parallax_store::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::SubscriberService;
 use crate::ServiceResult;
 use crate::hosts::hostname::url_host;
+use crate::notifications::confirmation_requests::{opt_out, opt_out_key};
+
+/// Note of a removed subscriber. It has no address.
+#[derive(Debug, Serialize, Deserialize)]
+struct RemovedSubscriber {
+    /// Token of the subscriber's links.
+    token: [u8; 16],
+    page: PageId,
+    /// The name under which the opt-out of its reader is stored.
+    opt_out_key: String,
+    is_mailbox: bool,
+}
 
 impl SubscriberService {
     /// Returns the write of the note that a subscriber was removed.
-    pub(super) fn note_of_removal(&self, subscriber: &Subscriber) -> Op {
-        let note = StoredResponse {
-            fingerprint: [0; 32],
-            response: subscriber.token.to_vec(),
-            expires_at: self.context.now() + UNDO_WINDOW,
+    pub(super) fn note_of_removal(&self, subscriber: &Subscriber) -> Option<Op> {
+        let note = RemovedSubscriber {
+            token: subscriber.token,
+            page: subscriber.page,
+            opt_out_key: key_of_opt_out(subscriber),
+            is_mailbox: matches!(subscriber.contact, Contact::Email(_)),
         };
-        Op::PutStoredResponse(note_key(subscriber.id), note)
+        let response = postcard::to_stdvec(&note).ok()?;
+        let note = StoredResponse { fingerprint: [0; 32], response, expires_at: self.context.now() + UNDO_WINDOW };
+        Some(Op::PutStoredResponse(note_key(subscriber.id), note))
+    }
+
+    /// Returns the write of a subscriber's opt-out: no undo brings it back, and no import asks a mailbox again.
+    pub(super) fn opt_out_of(&self, subscriber: &Subscriber) -> Op {
+        let is_mailbox = matches!(subscriber.contact, Contact::Email(_));
+        Op::PutStoredResponse(key_of_opt_out(subscriber), opt_out(is_mailbox, self.context.now()))
+    }
+
+    /// Returns the page of a removed subscriber's link.
+    pub(super) fn page_of_removed(&self, link: &str) -> ServiceResult<Option<PageId>> {
+        Ok(self.note_by_link(link)?.map(|(_, _, note)| note.page))
     }
 
     /// Returns the batch after which the removal of a link's subscriber can't be undone; `None` if it can't anyway.
     pub(super) fn removal_without_undo(&self, link: &str) -> ServiceResult<Option<Batch>> {
-        let Some((id, token)) = decode_link(link) else { return Ok(None) };
-        let note = self.context.store().reader().stored_response(&note_key(id))?;
-        let Some(note) = note.filter(|note| bool::from(note.value.response.as_slice().ct_eq(&token))) else {
-            return Ok(None);
-        };
+        let Some((id, stored, note)) = self.note_by_link(link)? else { return Ok(None) };
         let mut batch = Batch::new();
         let now = self.context.now();
-        batch.expect(Expect::StoredResponse(note_key(id), Presence::At(note.revision)));
-        batch.write(Op::PutStoredResponse(note_key(id), StoredResponse { expires_at: now, ..note.value }));
+        batch.expect(Expect::StoredResponse(note_key(id), Presence::At(stored.revision)));
+        // An undo at the same time brings it back: then it is deleted.
+        batch.expect(Expect::Subscriber(id, Presence::Absent));
+        batch.write(Op::PutStoredResponse(note_key(id), StoredResponse { expires_at: now, ..stored.value }));
+        batch.write(Op::PutStoredResponse(note.opt_out_key, opt_out(note.is_mailbox, now)));
         Ok(Some(batch))
+    }
+
+    fn note_by_link(
+        &self,
+        link: &str,
+    ) -> ServiceResult<Option<(SubscriberId, VersionedValue<StoredResponse>, RemovedSubscriber)>> {
+        let Some((id, token)) = decode_link(link) else { return Ok(None) };
+        let stored = self.context.store().reader().stored_response(&note_key(id))?;
+        let Some(stored) = stored.filter(|stored| stored.value.expires_at > self.context.now()) else {
+            return Ok(None);
+        };
+        let note = postcard::from_bytes::<RemovedSubscriber>(&stored.value.response).ok();
+        Ok(note.filter(|note| bool::from(note.token.ct_eq(&token))).map(|note| (id, stored, note)))
     }
 
     /// Adds to the batch that a subscriber comes back who was removed at that revision. Returns what is in the way.
@@ -59,12 +99,24 @@ impl SubscriberService {
         if reader.subscriber_by_contact(page.id, subscriber.fingerprint)?.is_some() {
             return Ok(vec![UndoObstacle::new(name, "was added again")]);
         }
+        // Added again, and unsubscribed by a link of that subscription.
+        let opt_out_key = key_of_opt_out(subscriber);
+        let opt_out = reader.stored_response(&opt_out_key)?;
+        let is_out =
+            |it: &VersionedValue<StoredResponse>| it.revision > revision && it.value.expires_at > self.context.now();
+        if opt_out.as_ref().is_some_and(is_out) {
+            return Ok(vec![UndoObstacle::new(name, "unsubscribed")]);
+        }
         let id = page.id;
         if self.context.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
             return Err(ValidationErrors::single("page", "has the maximum number of subscribers").into());
         }
         batch
             .expect(Expect::StoredResponse(note_key(subscriber.id), Presence::At(revision)))
+            .expect(Expect::StoredResponse(
+                opt_out_key,
+                opt_out.map_or(Presence::Absent, |opt_out| Presence::At(opt_out.revision)),
+            ))
             .expect(Expect::Subscriber(subscriber.id, Presence::Absent))
             .expect(Expect::SubscribersBelow(id, MAX_SUBSCRIBERS))
             .write(subscriber.clone());
@@ -80,4 +132,15 @@ impl SubscriberService {
 /// The name under which the removal of a subscriber is noted.
 fn note_key(id: SubscriberId) -> String {
     format!("removed/{id}")
+}
+
+/// The name under which the opt-out of a subscriber is stored.
+fn key_of_opt_out(subscriber: &Subscriber) -> String {
+    let address = match &subscriber.contact {
+        Contact::Email(email) => SubscriberAddress::Email(email.clone()),
+        Contact::Webhook { url, .. } => {
+            SubscriberAddress::Webhook { url: url.clone(), host: url_host(url).unwrap_or_default() }
+        }
+    };
+    opt_out_key(subscriber.page, &address)
 }

@@ -101,34 +101,46 @@ impl FramePerson {
             page,
             section,
             accounts: self.accounts,
-            toast: self.toast.clone().map(|toast| self.with_undo(context, toast)),
+            toast: self.toast.clone().map(|toast| match &self.undo {
+                Some(UndoLink { token, caller, next }) => {
+                    with_undo_of(context, (caller, &self.person.form_token), toast, (token, next))
+                }
+                None => toast,
+            }),
             loaded_at: clock(context.service.now()),
         }
     }
 }
 
-impl FramePerson {
-    /// Adds the button to a toast, if the change can be undone. Of a revoked key it says when it was last used.
-    fn with_undo(&self, context: &HttpContext, toast: Toast) -> Toast {
-        let Some(UndoLink { token, caller, next }) = &self.undo else { return toast };
-        // A toast without its button is better than no screen.
-        let Ok(Some(change)) = context.service.undo.pending(caller, token) else { return toast };
-        let text = change.revoked_key.map(|(name, last_used)| match last_used {
-            Some(at) => format!("{name} revoked. It was used {} ago.", duration(context.service.now().since(at))),
-            None => format!("{name} revoked. It was never used."),
-        });
-        Toast { text: text.unwrap_or(toast.text), undo: Some(undo_button(token, &self.person.form_token, next)) }
-    }
+/// Adds the button that undoes a change and leads back to a screen to a toast, while the change can be undone. Of a
+/// revoked key the toast says when it was last used, and of a change that was undone that it was.
+pub(super) fn with_undo(context: &HttpContext, caller: &SignedIn, toast: Toast, (token, next): (&str, &str)) -> Toast {
+    with_undo_of(context, (&caller.caller, &caller.form_token), toast, (token, next))
 }
 
-/// Builds the button that undoes a change and leads back to that screen.
-pub(super) fn undo_button(token: &str, form_token: &str, next: &str) -> UndoButton {
-    UndoButton {
+fn with_undo_of(
+    context: &HttpContext,
+    (caller, form_token): (&Caller, &str),
+    toast: Toast,
+    (token, next): (&str, &str),
+) -> Toast {
+    // A toast without its button is better than no screen.
+    let Ok(Some(change)) = context.service.undo.pending(caller, token) else {
+        // The answer of a form that was sent again after its undo: nothing was done again.
+        let is_undone = context.service.undo.is_undone(caller, token).unwrap_or_default();
+        return if is_undone { Toast { text: format!("{}, and undone since", toast.text), ..toast } } else { toast };
+    };
+    let text = change.revoked_key.map(|(name, last_used)| match last_used {
+        Some(at) => format!("{name} revoked. It was used {} ago.", duration(context.service.now().since(at))),
+        None => format!("{name} revoked. It was never used."),
+    });
+    let undo = UndoButton {
         action: format!("/app/undo/{token}"),
         next: next.to_owned(),
         form_token: form_token.to_owned(),
         once: new_key(),
-    }
+    };
+    Toast { text: text.unwrap_or(toast.text), undo: Some(undo) }
 }
 
 /// Returns the address of a screen without the parameters of a toast.

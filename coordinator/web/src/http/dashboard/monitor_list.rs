@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ::http::{Method, StatusCode};
 use futures_util::FutureExt;
-use parallax_core::event::MonitorStatus;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::monitor::bulk_edit::{MAX_BULK_MONITORS, MonitorBulkEdit};
 use parallax_core::monitor::edit::MonitorEdit;
@@ -19,8 +18,7 @@ use parallax_service::{Caller, ServiceError};
 use serde::{Deserialize, Serialize};
 
 use super::forms::{Form, FormRefusal, FormStatus, ONCE, SubmittedForm, new_key};
-use super::frame::{frame, query_param, undo_button};
-use super::monitors::ending_incidents;
+use super::frame::{frame, query_param, with_undo};
 use super::overview::inputs;
 use super::{SignedIn, screen, see_other};
 use super::{monitor_bulk_edit, monitor_order};
@@ -120,11 +118,13 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
         });
         return draw_fields(&context, &mut call, (page, named), &form, refusal).await;
     }
-    if act.pauses() && form.text("confirm") != "pause" && ends_incidents(&context, &caller, page, &named).await? {
-        let down = named.iter().filter(|it| it.is_down).map(|it| it.name.clone()).collect();
-        let ids = named.iter().map(|it| it.id).collect();
-        let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
-        return Ok(screen(dashboard::render(&BulkScreen::ask_to_pause(frame, ids, down, new_key()))?));
+    if act.pauses() && form.text("confirm") != "pause" {
+        let ending = context.service.monitors.ending_incidents(&caller, page, &ids).await?;
+        if !ending.is_empty() {
+            let ids = named.iter().map(|it| it.id).collect();
+            let frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
+            return Ok(screen(dashboard::render(&BulkScreen::ask_to_pause(frame, ids, ending, new_key()))?));
+        }
     }
     // The number of the form, not of those that are left: after a second click none is.
     if matches!(act, BulkAct::Delete) && form.text("confirm").trim() != BulkScreen::word(ids.len()) {
@@ -160,8 +160,7 @@ async fn bulk(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     let refused = answer.refused.into_iter().map(|(id, reason)| (name(&id).unwrap_or(id), reason)).collect();
     let mut frame = frame(&context, &mut call, Some(page), Section::Monitors).await?;
     if let (Some(token), Some(toast)) = (&answer.undo, Toast::of(act.toast(), answer.changed)) {
-        let undo = Some(undo_button(token, &call.caller.form_token, &list));
-        frame.toast = Some(Toast { undo, ..toast });
+        frame.toast = Some(with_undo(&context, &call.caller, toast, (token, &list)));
     }
     Ok(screen(dashboard::render(&BulkScreen::refused(frame, answer.changed, refused))?))
 }
@@ -239,7 +238,6 @@ fn maintenance_path(page: PageId, chosen: &[ChosenMonitor]) -> String {
 struct ChosenMonitor {
     id: MonitorId,
     name: String,
-    is_down: bool,
 }
 
 impl BulkAct {
@@ -298,22 +296,6 @@ impl BulkAnswer {
     }
 }
 
-/// Returns true if pausing these monitors together ends an automatic incident.
-async fn ends_incidents(
-    context: &HttpContext,
-    caller: &Caller,
-    page: PageId,
-    named: &[ChosenMonitor],
-) -> Result<bool, ApiError> {
-    if !named.iter().any(|it| it.is_down) {
-        return Ok(false);
-    }
-    let monitors = context.service.monitors.list(caller, page).await?;
-    let is_chosen = |it: &&MonitorWithState| named.iter().any(|named| named.id == it.monitor.id);
-    let chosen: Vec<&MonitorWithState> = monitors.iter().filter(is_chosen).collect();
-    Ok(!ending_incidents(context, caller, page, &chosen).await?.is_empty())
-}
-
 /// Returns the chosen monitors of the page, in page order.
 async fn named(
     context: &HttpContext,
@@ -324,11 +306,7 @@ async fn named(
     let ids: BTreeSet<&MonitorId> = ids.iter().collect();
     let monitors = context.service.monitors.list(caller, page).await?;
     let chosen = |it: &MonitorWithState| ids.contains(&it.monitor.id);
-    let named = |it: MonitorWithState| ChosenMonitor {
-        id: it.monitor.id,
-        is_down: it.view.status == MonitorStatus::Down && !it.monitor.paused,
-        name: it.monitor.name,
-    };
+    let named = |it: MonitorWithState| ChosenMonitor { id: it.monitor.id, name: it.monitor.name };
     Ok(monitors.into_iter().filter(chosen).map(named).collect())
 }
 

@@ -1,6 +1,6 @@
 //! Order of a page's monitors: moved one by one or by number, and saved by one button.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ::http::{Method, StatusCode};
@@ -12,9 +12,10 @@ use parallax_core::role::Permission;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::monitors::MonitorWithState;
 use parallax_service::monitors::order::MonitorOrder;
+use parallax_service::undo_offer::UndoOffer;
 use sha2::{Digest, Sha256};
 
-use super::forms::{Form, FormRefusal, LOADED, ONCE, SubmittedForm, new_key, result_path};
+use super::forms::{Form, FormRefusal, FormStatus, LOADED, ONCE, SubmittedForm, new_key, result_path};
 use super::frame::frame;
 use super::page_screen::reply_with;
 use super::{SignedIn, see_other};
@@ -27,8 +28,8 @@ use crate::views::dashboard::{Section, Toast};
 
 /// Bytes of the fingerprint of an order.
 const FINGERPRINT: usize = 8;
-/// Reason for a conflict.
-const CHANGED: &str = "The monitors or their order changed meanwhile. Check the order and save it again.";
+/// Characters of a typed number that are shown again, at most.
+const MAX_SHOWN: usize = 20;
 
 /// Routes of this screen. `monitor_list.rs` shows it at the address of the list.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -43,8 +44,7 @@ pub(super) async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     let page = call.page_id()?;
     let monitors = context.service.monitors.list(&call.caller.caller, page).await?;
     call.caller.caller.require(Permission::Edit)?;
-    let ids = ids_of(&monitors);
-    let drawn = DrawnOrder { loaded: fingerprint(&ids), once: new_key(), ids, problem: None };
+    let drawn = DrawnOrder { ids: ids_of(&monitors), typed: TypedNumbers::new(), once: new_key(), problem: None };
     draw(&context, &mut call, (page, &monitors), drawn).await
 }
 
@@ -57,53 +57,97 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
     caller.require(Permission::Edit)?;
     let present = ids_of(&monitors);
     let sent: Vec<MonitorId> = form.all("id").filter_map(|id| id.parse().ok()).collect();
-    let loaded = fingerprint(&present);
     let is_replay = match &idempotency_key {
         Some(key) => context.service.is_replay(key)?,
         None => false,
     };
-    let mut drawn = DrawnOrder { loaded, once: form.text(ONCE).to_owned(), ids: sent.clone(), problem: None };
-    if !is_replay && form.text(LOADED) != drawn.loaded {
-        drawn.ids = merged(&sent, &present);
-        drawn.problem = Some((CHANGED.to_owned(), StatusCode::CONFLICT));
-        drawn.once = new_key();
+    let once = form.text(ONCE).to_owned();
+    let arranged = arranged(&sent, &form);
+    if !is_replay && form.text(LOADED) != fingerprint(&present) {
+        let (ids, typed) = match arranged {
+            Some(order) => (order, TypedNumbers::new()),
+            None => (sent.clone(), typed_numbers(&sent, &form)),
+        };
+        let by = context.service.monitors.order_editor(&caller, page)?;
+        let drawn = DrawnOrder { ids: merged(&ids, &present), typed, ..DrawnOrder::changed(&sent, &monitors, by) };
         return draw(&context, &mut call, (page, &monitors), drawn).await;
     }
-    let Some(mut order) = arranged(&sent, |at| form.text(&format!("at.{at}")).trim().parse().ok()) else {
+    let Some(mut order) = arranged else {
         let problem = format!("Each position must be a whole number from 1 to {}.", sent.len());
-        drawn.problem = Some((problem, StatusCode::BAD_REQUEST));
+        let problem = Some((problem, StatusCode::BAD_REQUEST.into()));
+        let drawn = DrawnOrder { typed: typed_numbers(&sent, &form), ids: sent, once, problem };
         return draw(&context, &mut call, (page, &monitors), drawn).await;
     };
     if form.has("up") || form.has("down") {
         move_by_one(&mut order, &form);
-        drawn.ids = order;
+        let drawn = DrawnOrder { ids: order, typed: TypedNumbers::new(), once, problem: None };
         return draw(&context, &mut call, (page, &monitors), drawn).await;
     }
     let edit = MonitorOrderEdit { monitor_ids: PatchField::Value(order.iter().map(ToString::to_string).collect()) };
-    let path = |order: &MonitorOrder| {
-        Toast::address(&format!("/app/pages/{page}/monitors"), "monitors-reordered", order.ids.len())
-    };
+    let (list, undo) = (format!("/app/pages/{page}/monitors"), UndoOffer::default());
+    let path =
+        |order: &MonitorOrder| Toast::address_with_undo(&list, "monitors-reordered", order.ids.len(), undo.token());
     let answer = |order: &MonitorOrder| path(order).into_bytes();
-    let once = IdempotentRequest::new(idempotency_key, &answer);
+    let once = IdempotentRequest::new(idempotency_key, &answer).undoable(&undo);
     match context.service.monitors.reorder(&caller, page, &edit, &once).await {
         Ok(outcome) => Ok(see_other(&result_path(outcome, path))),
         Err(error) => {
+            let refusal = FormRefusal::of(error)?;
             // A form that names other monitors than the page has: one came or went since it was compared.
-            FormRefusal::of(error)?;
-            drawn.ids = merged(&order, &present);
-            drawn.problem = Some((CHANGED.to_owned(), StatusCode::CONFLICT));
+            let monitors = context.service.monitors.list(&caller, page).await?;
+            let ids = merged(&order, &ids_of(&monitors));
+            let mut drawn = DrawnOrder { ids, ..DrawnOrder::changed(&order, &monitors, None) };
+            if let Some(problem) = refusal.problem {
+                drawn.problem = Some((problem, refusal.status));
+            }
             draw(&context, &mut call, (page, &monitors), drawn).await
         }
     }
 }
 
+/// Numbers as typed, by monitor.
+type TypedNumbers = BTreeMap<MonitorId, String>;
+
 /// The order on the form.
 struct DrawnOrder {
     ids: Vec<MonitorId>,
-    /// Fingerprint of the order that is stored.
-    loaded: String,
+    /// Numbers of a form that could not be read; the others are those of the order.
+    typed: TypedNumbers,
     once: String,
-    problem: Option<(String, StatusCode)>,
+    problem: Option<(String, FormStatus)>,
+}
+
+impl DrawnOrder {
+    /// A form that has to be checked again, since the stored order is another one than when it was drawn, or has other
+    /// monitors. It is a new form.
+    fn changed(sent: &[MonitorId], monitors: &[MonitorWithState], by: Option<String>) -> Self {
+        let present: Vec<(MonitorId, &str)> = monitors.iter().map(|it| (it.monitor.id, &*it.monitor.name)).collect();
+        let problem = format!("{} Check the order and save it again.", what_changed(sent, &present, by));
+        let problem = Some((problem, StatusCode::CONFLICT.into()));
+        Self { ids: Vec::new(), typed: TypedNumbers::new(), once: new_key(), problem }
+    }
+}
+
+/// Says what changed about a page's monitors since a form with those was drawn, and who changed their order.
+fn what_changed(sent: &[MonitorId], present: &[(MonitorId, &str)], by: Option<String>) -> String {
+    let added: Vec<&str> = present.iter().filter(|(id, _)| !sent.contains(id)).map(|(_, name)| *name).collect();
+    let deleted = sent.iter().filter(|id| present.iter().all(|(other, _)| other != *id)).count();
+    let added = match &added[..] {
+        [] => None,
+        [one] => Some(format!("“{one}” was added meanwhile.")),
+        many => Some(format!("{} monitors were added meanwhile.", many.len())),
+    };
+    let deleted = match deleted {
+        0 => None,
+        1 => Some("1 monitor was deleted meanwhile.".to_owned()),
+        many => Some(format!("{many} monitors were deleted meanwhile.")),
+    };
+    let sentences: Vec<String> = added.into_iter().chain(deleted).collect();
+    if sentences.is_empty() {
+        let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+        return format!("The order was changed{by} meanwhile.");
+    }
+    sentences.join(" ")
 }
 
 async fn draw(
@@ -113,19 +157,25 @@ async fn draw(
     drawn: DrawnOrder,
 ) -> HandlerResult {
     let frame = frame(context, call, Some(page), Section::Monitors).await?;
-    let find = |id: &MonitorId| monitors.iter().find(|it| it.monitor.id == *id);
-    let row = |it: &MonitorWithState| OrderRow {
-        id: it.monitor.id,
-        name: it.monitor.name.clone(),
-        group: it.monitor.group.clone().unwrap_or_default(),
+    let found = drawn.ids.iter().filter_map(|id| monitors.iter().find(|it| it.monitor.id == *id));
+    let found: Vec<&MonitorWithState> = found.collect();
+    let row = |(at, it): (usize, &&MonitorWithState)| {
+        let number = drawn.typed.get(&it.monitor.id).cloned().unwrap_or_else(|| at.to_string());
+        OrderRow {
+            id: it.monitor.id,
+            name: it.monitor.name.clone(),
+            group: it.monitor.group.clone().unwrap_or_default(),
+            is_wrong: position(&number, found.len()).is_none(),
+            number,
+        }
     };
-    let status = drawn.problem.as_ref().map_or(StatusCode::OK, |(_, status)| *status);
+    let (problem, status) = drawn.problem.map_or((None, FormStatus::OK), |(text, status)| (Some(text), status));
     let screen = OrderScreen {
         path: frame.path("monitors"),
-        rows: drawn.ids.iter().filter_map(find).map(row).collect(),
-        loaded: drawn.loaded,
+        rows: (1..).zip(&found).map(row).collect(),
+        loaded: fingerprint(&ids_of(monitors)),
         idempotency_key: drawn.once,
-        problem: drawn.problem.map(|(text, _)| text),
+        problem,
         frame,
     };
     reply_with(&screen, status)
@@ -147,17 +197,34 @@ fn merged(sent: &[MonitorId], present: &[MonitorId]) -> Vec<MonitorId> {
     sent.iter().chain(present).filter(|id| known.contains(id) && taken.insert(**id)).copied().collect()
 }
 
-/// Puts each monitor whose number was changed to that position; the others keep their order. `None` for a number that
-/// is no position.
-fn arranged(sent: &[MonitorId], number: impl Fn(usize) -> Option<usize>) -> Option<Vec<MonitorId>> {
+/// Reads a position among that many; `None` if it is none.
+fn position(number: &str, count: usize) -> Option<usize> {
+    number.trim().parse().ok().filter(|number| (1..=count).contains(number))
+}
+
+/// Returns the numbers of a form as typed, by monitor.
+fn typed_numbers(sent: &[MonitorId], form: &Form) -> TypedNumbers {
+    let typed = |(at, id): (usize, &MonitorId)| {
+        // Longer than any number: it is only shown again.
+        (*id, form.text(&format!("at.{at}")).chars().take(MAX_SHOWN).collect())
+    };
+    (1..).zip(sent).map(typed).collect()
+}
+
+/// Puts each monitor whose number was changed to that position, those of one number in the order of the form; the
+/// others keep their order. `None` for a number that is no position.
+fn arranged(sent: &[MonitorId], form: &Form) -> Option<Vec<MonitorId>> {
     let (mut order, mut moved) = (Vec::with_capacity(sent.len()), Vec::new());
     for (at, id) in (1..).zip(sent) {
-        let number = number(at).filter(|number| (1..=sent.len()).contains(number))?;
+        let number = position(form.text(&format!("at.{at}")), sent.len())?;
         if number == at { order.push(*id) } else { moved.push((number, *id)) }
     }
     moved.sort_by_key(|(number, _)| *number);
+    let mut next = 0;
     for (number, id) in moved {
-        order.insert((number - 1).min(order.len()), id);
+        let place = next.max(number - 1).min(order.len());
+        order.insert(place, id);
+        next = place + 1;
     }
     Some(order)
 }
@@ -186,18 +253,24 @@ mod tests {
     fn a_changed_number_moves_its_monitor_alone() {
         let sent = ids(&[1, 2, 3, 4]);
         for (numbers, expected) in [
-            ([1, 2, 3, 4], Some([1, 2, 3, 4])),
-            ([4, 2, 3, 4], Some([2, 3, 4, 1])),
-            ([1, 2, 3, 1], Some([4, 1, 2, 3])),
-            ([4, 3, 2, 1], Some([4, 3, 2, 1])),
-            ([2, 2, 3, 4], Some([2, 1, 3, 4])),
-            ([1, 2, 3, 5], None),
-            ([0, 2, 3, 4], None),
+            (["1", "2", "3", "4"], Some([1, 2, 3, 4])),
+            (["4", "2", "3", "4"], Some([2, 3, 4, 1])),
+            (["1", "2", "3", "1"], Some([4, 1, 2, 3])),
+            (["4", "3", "2", "1"], Some([4, 3, 2, 1])),
+            (["2", " 2 ", "3", "4"], Some([2, 1, 3, 4])),
+            // Those of one number stay in their order, and the next number comes after them.
+            (["1", "2", "1", "1"], Some([3, 4, 1, 2])),
+            (["4", "4", "3", "4"], Some([3, 4, 1, 2])),
+            (["1", "4", "2", "2"], Some([1, 3, 4, 2])),
+            (["1", "2", "3", "5"], None),
+            (["0", "2", "3", "4"], None),
+            (["", "2", "3", "4"], None),
+            (["first", "2", "3", "4"], None),
         ] {
-            let order = arranged(&sent, |at| numbers.get(at - 1).copied());
-            assert_eq!(order, expected.map(|it: [u128; 4]| ids(&it)), "{numbers:?}");
+            let form = Form::of((1..).zip(numbers).map(|(at, number)| (format!("at.{at}"), number)));
+            assert_eq!(arranged(&sent, &form), expected.map(|it: [u128; 4]| ids(&it)), "{numbers:?}");
         }
-        assert_eq!(arranged(&sent, |_| None), None, "no number");
+        assert_eq!(arranged(&sent, &Form::default()), None, "no number");
     }
 
     #[test]
@@ -208,6 +281,22 @@ mod tests {
             let mut order = ids(&[1, 2, 3]);
             move_by_one(&mut order, &Form::of([(button, MonitorId::from_u128(id).to_string())]));
             assert_eq!(order, ids(&expected), "{button} {id}");
+        }
+    }
+
+    #[test]
+    fn a_conflict_says_what_changed_and_who_did_it() {
+        let present = [(1, "Website"), (2, "Mail"), (3, "Shop")].map(|(id, name)| (MonitorId::from_u128(id), name));
+        let by = || Some("Robot".to_owned());
+        for (sent, by, expected) in [
+            (&[2, 1, 3][..], by(), "The order was changed by Robot meanwhile."),
+            (&[2, 1, 3], None, "The order was changed meanwhile."),
+            (&[1, 3], by(), "“Mail” was added meanwhile."),
+            (&[1], None, "2 monitors were added meanwhile."),
+            (&[1, 2, 3, 4], None, "1 monitor was deleted meanwhile."),
+            (&[5, 1, 2, 4], None, "“Shop” was added meanwhile. 2 monitors were deleted meanwhile."),
+        ] {
+            assert_eq!(what_changed(&ids(sent), &present, by), expected);
         }
     }
 

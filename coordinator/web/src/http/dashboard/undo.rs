@@ -17,6 +17,7 @@ use crate::http::HttpContext;
 use crate::http::error::HandlerResult;
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::form::FieldFault;
 use crate::views::dashboard::{Section, Toast, UndoRefusedScreen};
 
 /// Reasons that are listed, at most.
@@ -52,9 +53,10 @@ async fn undo(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
                 (text, Vec::new(), StatusCode::NOT_FOUND.into())
             }
             Err(error) => {
-                let FormRefusal { status, faults, problem } = FormRefusal::of(error)?;
-                let problem = problem.into_iter().chain(faults.into_iter().map(|fault| fault.text));
-                (problem.collect::<Vec<_>>().join(" "), Vec::new(), status)
+                // With the name of what has no place for it.
+                let text = FieldFault::sentence(&error.to_string());
+                let FormRefusal { status, problem, .. } = FormRefusal::of(error)?;
+                (problem.unwrap_or(text), Vec::new(), status)
             }
         };
     let frame = frame(&context, &mut call, None, Section::Overview).await?;

@@ -2,7 +2,7 @@
 
 use parallax_core::role::Role;
 
-use super::signed_in_browser::{hidden, location};
+use super::signed_in_browser::{between, hidden, location};
 use super::*;
 
 impl TestClient {
@@ -45,8 +45,16 @@ async fn monitors_are_reordered_without_script() {
     assert!(moved.status == 200 && place(&moved.text, "Three") < place(&moved.text, "Two"), "{}", moved.text);
     assert_eq!(hidden(&moved, "loaded"), loaded);
     assert_eq!(client.names().await, ["One", "Two", "Three"], "nothing is saved before");
-    let wrong = send(&["1", "2", "9"], &[("save", "order")], &loaded).await;
+    let number = |screen: &TestResponse, name: &str| {
+        let input = screen.text.split("<input").find(|it| it.contains(&format!("\"Position of {name}\""))).unwrap();
+        (between(input, "value=\"", "\"").to_owned(), input.contains("\" aria-invalid=\"true\" "))
+    };
+    let wrong = send(&["3", "2", "9<"], &[("save", "order")], &loaded).await;
     assert!(wrong.status == 400 && wrong.text.contains("whole number from 1 to 3"), "{}", wrong.text);
+    let expected = [("One", "3", false), ("Two", "2", false), ("Three", "9&#60;", true)];
+    for (name, typed, is_wrong) in expected {
+        assert_eq!(number(&wrong, name), (typed.to_owned(), is_wrong), "nothing typed is lost");
+    }
     let once = [("save", "order"), ("idempotency_key", "0a")];
     for _ in 0..2 {
         let saved = send(&["3", "2", "3"], &once, &loaded).await;
@@ -55,9 +63,17 @@ async fn monitors_are_reordered_without_script() {
         assert_eq!(client.names().await, ["Two", "Three", "One"]);
     }
     // The order that this form was drawn with is no longer the stored one.
-    let stale = send(&["1", "2", "3"], &[("save", "order"), ("idempotency_key", "0b")], &loaded).await;
-    assert!(stale.status == 409 && stale.text.contains("changed meanwhile"), "{}", stale.text);
+    let stale = send(&["2", "2", "3"], &[("save", "order"), ("idempotency_key", "0b")], &loaded).await;
+    assert!(stale.status == 409 && stale.text.contains("The order was changed by you meanwhile."), "{}", stale.text);
+    assert!(place(&stale.text, "Two") < place(&stale.text, "One"), "with the numbers as typed: {}", stale.text);
+    assert_eq!((number(&stale, "One").0.as_str(), number(&stale, "Two").0.as_str()), ("2", "1"));
+    let wrong = send(&["1", "x", "3"], &[("save", "order"), ("idempotency_key", "0c")], &loaded).await;
+    assert_eq!((wrong.status, number(&wrong, "Two")), (409, ("x".to_owned(), true)));
     assert_eq!(client.names().await, ["Two", "Three", "One"]);
+    // The same key with another order: it becomes a new form, which can be saved.
+    let reused = send(&["1", "2", "3"], &once, &hidden(&stale, "loaded")).await;
+    assert!(reused.status == 422 && reused.text.contains("already sent"), "{}", reused.text);
+    assert_ne!(hidden(&reused, "idempotency_key"), "0a");
     let again = send(&["1", "2", "3"], &[("save", "order")], &hidden(&stale, "loaded")).await;
     assert_eq!((again.status, client.names().await), (303, vec!["One".into(), "Two".into(), "Three".into()]));
 

@@ -122,10 +122,13 @@ async fn a_pause_that_ends_an_automatic_incident_asks_once() {
     let incident = json!({ "title": "Payments is down", "monitorIds": [id] });
     let incident = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), incident).await;
     let incident = incident.body["incident"]["id"].as_str().unwrap().parse().unwrap();
-    client.world.change_incident(incident, |incident| incident.automatic = true).await;
+    client.world.open_automatically(client.world.shop.id, incident, &[id.parse().unwrap()]).await;
+    // Nobody sees it now, and the outage still runs.
+    client.set_view(&id, MachineView { status: MonitorStatus::Unknown, ..down_view() });
     assert_eq!(client.open(&browser, &path("pause")).await.status, 200);
     let many = client.submit(&browser, &client.app_path("/bulk"), &[("id", &id), ("do", "pause")]).await;
-    assert!(many.status == 200 && many.text.contains("This one is down."), "{}", many.text);
+    assert!(many.status == 200 && many.text.contains("resolves 1 automatic incident"), "{}", many.text);
+    assert!(many.text.contains("<b>Payments is down</b>"), "{}", many.text);
     let asked = client.submit(&browser, &path("pause"), &[]).await;
     assert_eq!(asked.status, 200);
     assert!(
@@ -133,8 +136,11 @@ async fn a_pause_that_ends_an_automatic_incident_asks_once() {
         "{}",
         asked.text
     );
+    assert!(asked.text.contains("It is down.") && asked.text.contains("It can’t be undone."), "{}", asked.text);
     assert_eq!(client.stored(&id).await["paused"], false);
-    assert_eq!(client.submit(&browser, &path("pause"), &[("asked", "true")]).await.status, 303);
+    let paused = client.submit(&browser, &path("pause"), &[("asked", "true")]).await;
+    assert_eq!(paused.status, 303);
+    assert!(!location(&paused).contains("undo="), "the incident stays resolved: {}", location(&paused));
     assert_eq!(client.stored(&id).await["paused"], true);
     let wrong = client.submit(&browser, &path("delete"), &[("name", "Payment")]).await;
     assert_eq!(wrong.status, 400);

@@ -4,7 +4,7 @@ use parallax_core::role::Role;
 use parallax_core::time::MINUTE;
 use serde_json::{Value, json};
 
-use super::signed_in_browser::{between, location};
+use super::signed_in_browser::{between, hidden, location};
 use super::{SignedInBrowser, TestClient};
 
 /// The button of a screen's toast: address of its form, and its fields.
@@ -42,7 +42,7 @@ async fn a_pause_is_undone_by_the_button_of_its_toast_once() {
     assert!(shown.contains("<span>Undone</span>") && !shown.contains(">Undo</button>"), "{shown}");
     // The toast's address has no button any more, and another form is refused in words.
     let stale = client.open(&browser, location(&done)).await.text;
-    assert!(stale.contains("2 monitors paused") && !stale.contains(">Undo</button>"), "{stale}");
+    assert!(stale.contains("2 monitors paused, and undone since") && !stale.contains(">Undo</button>"), "{stale}");
     let again = client.submit(&browser, &action, &[("next", "https://evil.example/")]).await;
     assert!(again.status == 409 && again.text.contains("This change was undone already."), "{}", again.text);
     assert!(again.text.contains("href=\"/app\">Back</a>") && !again.text.contains("evil"), "{}", again.text);
@@ -53,6 +53,61 @@ async fn a_pause_is_undone_by_the_button_of_its_toast_once() {
     assert_eq!(next, path);
     assert_eq!(client.submit(&browser, &action, &[("next", &next)]).await.status, 303);
     assert_eq!(paused(&client, &ids[0]).await, false);
+}
+
+#[tokio::test]
+async fn a_new_order_is_undone_by_the_button_of_its_toast() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let ids = [client.monitor("Website").await, client.monitor("Payments").await];
+    let order = async || {
+        let list = client.get(&client.shop_path("/monitors")).await.body["monitors"].clone();
+        list.as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let form = client.open(&browser, &client.screen("/monitors?order=edit")).await;
+    let loaded = hidden(&form, "loaded");
+    let fields = [("loaded", loaded.as_str()), ("id", &ids[0]), ("at.1", "2"), ("id", &ids[1]), ("at.2", "2")];
+    let saved = client.submit(&browser, &client.screen("/monitors/order"), &fields).await;
+    assert_eq!((saved.status, order().await), (303, vec![ids[1].clone(), ids[0].clone()]), "{}", saved.text);
+    let (action, _, next) = button(&client, &browser, location(&saved)).await;
+    assert_eq!(client.submit(&browser, &action, &[("next", &next)]).await.status, 303);
+    assert_eq!(order().await, ids);
+    let again = client.submit(&browser, &action, &[("next", &next)]).await;
+    assert!(again.status == 409 && again.text.contains("This change was undone already."), "{}", again.text);
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_again_after_its_undo_offers_no_undo() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let (id, gone) = (client.monitor("Website").await, client.monitor("Payments").await);
+    client.call(&client.write_key, "DELETE", &client.shop_path(&format!("/monitors/{gone}")), Value::Null).await;
+    // Partly done: the reply is the screen itself.
+    let fields = [("id", id.as_str()), ("id", gone.as_str()), ("do", "pause"), ("idempotency_key", "0a")];
+    let send = async || client.submit(&browser, &client.screen("/monitors/bulk"), &fields).await;
+    for _ in 0..2 {
+        let partly = send().await;
+        assert!(partly.text.contains("1 of 2 changed") && partly.text.contains(">Undo</button>"), "{}", partly.text);
+    }
+    let action = between(&send().await.text, "data-toast>", "</form>").to_owned();
+    let undone = client.submit(&browser, between(&action, "action=\"", "\""), &[]).await;
+    assert_eq!((undone.status, paused(&client, &id).await), (303, json!(false)), "{}", undone.text);
+    let again = send().await;
+    assert!(again.text.contains("1 of 2 changed") && !again.text.contains(">Undo</button>"), "{}", again.text);
+    assert!(again.text.contains("1 monitor paused, and undone since"), "{}", again.text);
+    assert_eq!(paused(&client, &id).await, false);
+}
+
+#[tokio::test]
+async fn the_keyboard_reaches_the_button_of_a_toast_first() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Editor).await;
+    let id = client.monitor("Website").await;
+    let done = client.submit(&browser, &client.screen("/monitors/bulk"), &[("pause", &id)]).await;
+    let screen = client.open(&browser, location(&done)).await.text;
+    let before = screen.split_once(">Undo</button>").unwrap().0;
+    let reached: Vec<&str> = before.split("<body").nth(1).unwrap().split("<a ").skip(1).collect();
+    assert!(reached.len() == 1 && reached[0].contains("class=\"skip\""), "{reached:?}");
 }
 
 #[tokio::test]

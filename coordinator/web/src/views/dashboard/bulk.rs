@@ -56,17 +56,22 @@ impl BulkScreen {
         }
     }
 
-    /// Asks before monitors are paused of which some, by name, are down.
-    pub(crate) fn ask_to_pause(frame: Frame, ids: Vec<MonitorId>, down: Vec<String>, idempotency_key: String) -> Self {
-        let are_down = if down.len() == 1 { "This one is down" } else { "These are down" };
+    /// Asks before monitors are paused, which ends the automatic incidents with those titles.
+    pub(crate) fn ask_to_pause(
+        frame: Frame,
+        ids: Vec<MonitorId>,
+        incidents: Vec<String>,
+        idempotency_key: String,
+    ) -> Self {
+        let ended = words::count(incidents.len(), "automatic incident", "automatic incidents");
         Self {
             path: frame.path("monitors"),
             frame,
             title: format!("Pause {}?", words::count(ids.len(), "monitor", "monitors")),
             text: format!(
-                "{are_down}. A pause ends the outage and resolves its automatic incident; subscribers are not notified."
+                "A pause ends the outage and resolves {ended}. Subscribers are not notified, and it can’t be undone."
             ),
-            items: down.into_iter().map(|name| (name, String::new())).collect(),
+            items: incidents.into_iter().map(|title| (title, String::new())).collect(),
             delete: None,
             pause: Some(ids),
             word: String::new(),

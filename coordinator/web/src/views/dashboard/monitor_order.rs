@@ -15,6 +15,10 @@ pub(crate) struct OrderRow {
     pub name: String,
     /// Its group; empty for none.
     pub group: String,
+    /// Its position, as typed where that could not be read.
+    pub number: String,
+    /// True if that is no position.
+    pub is_wrong: bool,
 }
 
 /// Form with the order of a page's monitors.

@@ -1,25 +1,22 @@
 //! Pause, resume and deletion of a monitor.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use parallax_core::event::MonitorStatus;
 use parallax_core::id::{MonitorId, PageId};
-use parallax_core::incident::Incident;
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::patch::PatchField;
 use parallax_core::role::Permission;
 use parallax_core::validation::ValidationErrors;
+use parallax_service::ServiceError;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::monitors::MonitorWithState;
 use parallax_service::undo_offer::UndoOffer;
-use parallax_service::{Caller, ServiceError};
 
 use super::super::forms::{Form, FormRefusal, SubmittedForm, result_path};
 use super::super::{SignedIn, see_other};
 use super::screen::{self, MonitorCall};
 use crate::http::HttpContext;
-use crate::http::error::{ApiError, HandlerResult};
+use crate::http::error::HandlerResult;
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Toast;
 use crate::views::dashboard::monitor::confirm::MonitorQuestion;
@@ -51,9 +48,8 @@ pub(super) async fn pause(context: Arc<HttpContext>, mut call: RoutedRequest<Sig
     let submitted = SubmittedForm::read(&mut call).await?;
     let call = MonitorCall::new(call)?;
     let (page, id) = (call.page, call.monitor_id()?);
-    let current = context.service.monitors.get(&call.caller.caller, page, id).await?;
-    let ends = !ending_incidents(&context, &call.caller.caller, page, &[&current]).await?.is_empty();
-    if ends && !submitted.form.is_on("asked") {
+    let ending = context.service.monitors.ending_incidents(&call.caller.caller, page, &[id]).await?;
+    if !ending.is_empty() && !submitted.form.is_on("asked") {
         return ask(&context, &call, Act::Pause, Form::default(), None).await;
     }
     set_paused(&context, &call, (page, id), submitted, true).await
@@ -121,21 +117,27 @@ async fn ask(
     let page = service.pages.get(&signed_in.caller, call.page)?.id;
     let current = service.monitors.get(&signed_in.caller, page, call.monitor_id()?).await?;
     signed_in.caller.require(Permission::Edit)?;
-    let incident = ending_incidents(context, &signed_in.caller, page, &[&current]).await?.into_iter().next();
+    let ending = service.monitors.ending_incidents(&signed_in.caller, page, &[current.monitor.id]).await?;
+    let incident = ending.into_iter().next();
     let path = format!("/app/pages/{page}/monitors/{}", current.monitor.id);
     if act == Act::Pause && incident.is_none() {
-        // There is nothing to ask: a pause can be undone.
+        // There is nothing to ask: such a pause can be undone.
         return Ok(see_other(&path));
     }
     let frame = screen::frame(context, signed_in, page, &call.query).await?;
     let (view, status) = form.drawn(&signed_in.form_token, refusal);
     let name = current.monitor.name.clone();
-    let is_down = current.view.status == MonitorStatus::Down;
+    // Also while no agent reports: then the outage that was announced still runs.
+    let is_down = current.view.outage_since.is_some();
     let ends = incident.as_ref().map(|title| format!(" This resolves “{title}”.")).unwrap_or_default();
     let (title, text, button, rest) = match act {
         Act::Pause => (
             format!("Pause {name}?"),
-            format!("It is {}. Paused, it is not checked and sends no alerts.{ends}", status_word(is_down)),
+            // Without such an incident nothing is asked, and a pause can be undone.
+            format!(
+                "It is {}. Paused, it is not checked and sends no alerts.{ends} It can’t be undone.",
+                status_word(is_down)
+            ),
             "Pause",
             "pause",
         ),
@@ -165,26 +167,4 @@ async fn ask(
 
 const fn status_word(is_down: bool) -> &'static str {
     if is_down { "down" } else { "not down" }
-}
-
-/// Returns the titles of the automatic incidents that end when these monitors are paused or deleted together.
-pub(in crate::http::dashboard) async fn ending_incidents(
-    context: &HttpContext,
-    caller: &Caller,
-    page: PageId,
-    chosen: &[&MonitorWithState],
-) -> Result<Vec<String>, ApiError> {
-    if chosen.iter().all(|it| it.view.outage_since.is_none()) {
-        return Ok(Vec::new());
-    }
-    let chosen: BTreeSet<MonitorId> = chosen.iter().map(|it| it.monitor.id).collect();
-    let overview = context.service.public_pages.overview(caller, page).await?;
-    let down = overview.monitors.iter().filter(|it| it.view.outage_since.is_some() && !it.monitor.paused);
-    let down: BTreeSet<MonitorId> = down.map(|it| it.monitor.id).collect();
-    let ends = |incident: &Incident| {
-        let mut affected = incident.affected.iter().map(|it| it.monitor).filter(|id| down.contains(id)).peekable();
-        incident.automatic && affected.peek().is_some() && affected.all(|id| chosen.contains(&id))
-    };
-    let ending = overview.incidents.into_iter().map(|it| it.incident).filter(ends);
-    Ok(ending.map(|incident| incident.title).collect())
 }

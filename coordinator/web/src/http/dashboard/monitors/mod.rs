@@ -9,7 +9,6 @@ mod record_form;
 mod screen;
 mod show;
 
-pub(super) use self::confirm::ending_incidents;
 use ::http::Method;
 use futures_util::FutureExt;
 
