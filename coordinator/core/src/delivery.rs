@@ -2,8 +2,9 @@
 
 mod excerpt;
 
-pub use excerpt::{EXCERPT_CHARACTERS, MAX_RESPONSE_BYTES, excerpt};
+use std::fmt;
 
+pub use excerpt::{EXCERPT_CHARACTERS, MAX_RESPONSE_BYTES, excerpt};
 use serde::{Deserialize, Serialize};
 
 use crate::compat;
@@ -46,6 +47,13 @@ pub enum Recipient {
     Visitor(DeliveryId),
 }
 
+impl Recipient {
+    /// Returns true if mails to it hold a link that only its reader may know, and are never sent again.
+    pub const fn gets_secret_link(self) -> bool {
+        matches!(self, Self::Visitor(_) | Self::UnconfirmedDestination(_))
+    }
+}
+
 /// Key under which a visitor's email address is stored.
 pub fn visitor_mailbox_key(id: DeliveryId) -> String {
     format!("visitor/{id}")
@@ -64,7 +72,7 @@ pub enum DeliveryMessage {
 }
 
 /// The parts of a mail.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailMessage {
     /// The subject: one line.
     pub subject: String,
@@ -72,6 +80,13 @@ pub struct MailMessage {
     pub text: String,
     /// HTML part.
     pub html: String,
+}
+
+impl fmt::Debug for MailMessage {
+    /// Shows the subject alone: the text may hold a link that signs its reader in.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MailMessage").field("subject", &self.subject).finish_non_exhaustive()
+    }
 }
 
 /// A delivery.
@@ -134,8 +149,8 @@ impl AttemptCount {
     }
 }
 
-impl std::fmt::Debug for AttemptCount {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for AttemptCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}+{}", self.counted(), self.deferred())
     }
 }
@@ -259,6 +274,23 @@ impl Delivery {
                 None => DeliveryState::Failed(now),
             },
         };
+        self.forget_secret_link();
+    }
+
+    /// Ends its wait without sending it.
+    pub fn drop_unsent(&mut self, now: Timestamp) {
+        self.state = DeliveryState::Dropped(now);
+        self.forget_secret_link();
+    }
+
+    /// Removes the text with a secret link once nothing sends it any more: the delivery is kept for weeks, and goes into
+    /// every backup.
+    fn forget_secret_link(&mut self) {
+        let is_finished = !matches!(self.state, DeliveryState::Waiting(_));
+        if let (true, true, DeliveryMessage::Mail(mail)) = (is_finished, self.to.gets_secret_link(), &mut self.message)
+        {
+            (mail.text, mail.html) = (String::new(), String::new());
+        }
     }
 
     /// Schedules it to be sent again now, under the same id.

@@ -317,9 +317,11 @@ pub enum ServiceError {
         /// Seconds until the next try.
         seconds: u32,
     },
-    /// The account sent too many invitations.
+    /// The account sent too many invitations, or all accounts of the installation did.
     #[error(
-        "an account can send {} invitations a day, and {} an hour to one mailbox; try again in {seconds} seconds",
+        "an account can send {} invitations an hour, {} a day, and {} an hour to one mailbox; try again in {seconds} \
+         seconds",
+        people::INVITATIONS_PER_HOUR,
         people::INVITATIONS_PER_DAY,
         people::INVITATIONS_PER_MAILBOX
     )]

@@ -23,8 +23,12 @@ pub trait PeopleRead {
     fn login_session(&self, id: LoginSessionId) -> Result<Option<VersionedValue<LoginSession>>>;
     /// The person's signed-in browsers, expired ones too, by id.
     fn login_sessions_of(&self, person: PersonId) -> Result<Vec<VersionedValue<LoginSession>>>;
+    /// Ids of signed-in browsers of anyone, expired ones too; up to `limit`.
+    fn login_session_ids(&self, limit: usize) -> Result<Vec<LoginSessionId>>;
     /// The one-time link.
     fn one_time_link(&self, id: LinkId) -> Result<Option<VersionedValue<OneTimeLink>>>;
     /// The one-time links that count for an account or person, expired ones too, by id.
     fn one_time_links_of(&self, owner: LinkOwner) -> Result<Vec<VersionedValue<OneTimeLink>>>;
+    /// Ids of one-time links of anyone, expired ones too; up to `limit`.
+    fn one_time_link_ids(&self, limit: usize) -> Result<Vec<LinkId>>;
 }

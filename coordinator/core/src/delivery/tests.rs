@@ -72,6 +72,38 @@ fn each_outcome_leads_where_it_should() {
 }
 
 #[test]
+fn a_secret_link_is_forgotten_once_nothing_sends_it() {
+    let (now, id) = (Timestamp::from_millis(1_000), DeliveryId::from_u128(1));
+    let link = "https://status.example/reset/secret";
+    let mail = MailMessage { subject: "New".to_owned(), text: link.to_owned(), html: link.to_owned() };
+    let mail_to = |to| Delivery { to, message: DeliveryMessage::Mail(mail.clone()), ..delivery() };
+    let is_readable =
+        |it: &Delivery| matches!(&it.message, DeliveryMessage::Mail(mail) if mail.text.contains("secret"));
+    let (visitor, destination) = (Recipient::Visitor(id), DestinationId::from_u128(2));
+    for (to, is_secret) in [
+        (visitor, true),
+        (Recipient::UnconfirmedDestination(destination), true),
+        (Recipient::Destination(destination), false),
+        (Recipient::OperatorMail, false),
+    ] {
+        for (outcome, is_finished) in [
+            (AttemptOutcome::Accepted, true),
+            (AttemptOutcome::Gone, true),
+            (AttemptOutcome::Rejected, true),
+            (AttemptOutcome::Deferred(None), false),
+        ] {
+            let mut delivery = mail_to(to);
+            assert!(!format!("{delivery:?}").contains("secret"), "debug output");
+            delivery.record_attempt(tried(now), outcome, now, 0.0);
+            assert_eq!(is_readable(&delivery), !(is_secret && is_finished), "{to:?} {outcome:?}");
+        }
+        let mut delivery = mail_to(to);
+        delivery.drop_unsent(now);
+        assert_eq!((delivery.state, is_readable(&delivery)), (DeliveryState::Dropped(now), !is_secret), "{to:?}");
+    }
+}
+
+#[test]
 fn requested_delays_cost_no_attempt_up_to_a_hundred_or_a_day() {
     let start = Timestamp::from_millis(0);
     let defer = |delivery: &mut Delivery, now| {

@@ -62,7 +62,7 @@ pub(super) async fn drop_waiting(context: &DeliveryContext, ids: BTreeSet<Delive
     let dropped = update_deliveries(context, ids, |delivery, now| {
         let waits = matches!(delivery.state, DeliveryState::Waiting(_));
         if waits {
-            delivery.state = DeliveryState::Dropped(now);
+            delivery.drop_unsent(now);
         }
         waits
     });

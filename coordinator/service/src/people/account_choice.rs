@@ -73,6 +73,7 @@ impl PeopleService {
                 self.role_in(account, person)?.ok_or(ServiceError::NotFound)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::AccountMember(account, person, Presence::Present));
+                Self::touch_person(self.person(person)?, &mut batch);
                 let session = self.move_session(current, account, &mut batch)?;
                 Ok((session, Some(batch)))
             })

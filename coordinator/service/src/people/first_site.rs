@@ -109,13 +109,12 @@ impl PeopleService {
             return Err(PlanLimitError::MonitorsFull { plan, limit }.into());
         }
         let own = place.0.as_ref().map(|page| page.value.id);
+        // Checked with the other fields, and again here: another page may have taken it meanwhile.
+        if let Some(rule) = self.taken_slug_rule(site, &place)? {
+            return Err(ValidationErrors::single("slug", rule).into());
+        }
         let slug = match &site.slug {
-            Some(typed) if self.is_free(typed, own)? => typed.clone(),
-            Some(typed) => {
-                let free = self.free_slug(typed, own)?;
-                let rule = free.map_or_else(|| "is taken".to_owned(), |free| format!("is taken. {free} is free"));
-                return Err(ValidationErrors::single("slug", rule).into());
-            }
+            Some(typed) => typed.clone(),
             None => {
                 let free = self.free_slug(&site.word, own)?;
                 free.ok_or_else(|| ServiceError::from(ValidationErrors::single("slug", "is required")))?
@@ -148,6 +147,17 @@ impl PeopleService {
             .write(Monitor::new(new, site.settings.clone()))
             .event(self.context.monitor_event(page.id, new.id, EditKind::Created));
         Ok(())
+    }
+
+    /// Returns the rule that a typed slug breaks because another page has it, with one that is free.
+    pub(super) fn taken_slug_rule(&self, site: &ValidSite, place: &FirstPage) -> ServiceResult<Option<String>> {
+        let own = place.0.as_ref().map(|page| page.value.id);
+        let Some(typed) = &site.slug else { return Ok(None) };
+        if self.is_free(typed, own)? {
+            return Ok(None);
+        }
+        let free = self.free_slug(typed, own)?;
+        Ok(Some(free.map_or_else(|| "is taken".to_owned(), |free| format!("is taken. {free} is free"))))
     }
 
     /// Returns a slug for a page that is to be named after a word; none if too many are taken.

@@ -12,7 +12,7 @@ use parallax_core::role::{Permission, Role};
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 use parallax_notify::render;
-use parallax_store::{Batch, Op};
+use parallax_store::{Batch, Expect, Op, Presence};
 
 use super::{CurrentSession, PeopleService};
 use crate::idempotency::{IdempotencyKey, IdempotentRequest};
@@ -34,6 +34,19 @@ pub struct MemberInvitation {
     pub sent_at: Timestamp,
     /// Time at which its link ends.
     pub expires_at: Timestamp,
+}
+
+/// The invitation to send.
+#[derive(Clone, Copy)]
+enum InvitationSubject<'a> {
+    New {
+        email: &'a str,
+        role: Role,
+    },
+    /// One that the account has, by its short id.
+    Open {
+        id: &'a str,
+    },
 }
 
 impl PeopleService {
@@ -64,82 +77,120 @@ impl PeopleService {
     ) -> ServiceResult<()> {
         self.begin_member_change(current)?;
         let email = normalize_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
-        let once = IdempotentRequest::new(once, &|(): &()| Vec::new());
-        self.send_invitation(current, (&email, role), &once).await
+        self.send_invitation(current, InvitationSubject::New { email: &email, role }, once).await
     }
 
-    /// Sends an open invitation again, with a new link; the old one ends.
+    /// Sends an open invitation again, with a new link; the old one ends. A form that was sent before sends nothing
+    /// again.
     ///
     /// # Errors
     /// As [`Self::invite`], and [`ServiceError::NotFound`] for an invitation that the account does not have.
-    pub async fn resend_invitation(&self, current: &CurrentSession, id: &str) -> ServiceResult<()> {
-        let account = self.begin_member_change(current)?;
-        let link = self.invitation_named(account, id).await?;
-        let LinkKind::Invitation { email, role, .. } = link.kind else { return Err(ServiceError::NotFound) };
-        self.send_invitation(current, (&email, role), &IdempotentRequest::new(None, &|(): &()| Vec::new())).await
+    pub async fn resend_invitation(
+        &self,
+        current: &CurrentSession,
+        id: &str,
+        once: Option<IdempotencyKey>,
+    ) -> ServiceResult<()> {
+        self.begin_member_change(current)?;
+        self.send_invitation(current, InvitationSubject::Open { id }, once).await
     }
 
-    /// Revokes an open invitation.
+    /// Revokes an open invitation. A form that was sent before is answered alike.
     ///
     /// # Errors
     /// [`ServiceError::RoleForbids`], [`ServiceError::NotFound`] for an invitation that the account does not have.
-    pub async fn revoke_invitation(&self, caller: &Caller, id: &str) -> ServiceResult<()> {
+    pub async fn revoke_invitation(
+        &self,
+        caller: &Caller,
+        id: &str,
+        once: Option<IdempotencyKey>,
+    ) -> ServiceResult<()> {
         caller.require(Permission::ManageAccount)?;
         let account = caller.account;
-        let link = self.invitation_named(account, id).await?;
-        let mut batch = Batch::new();
-        batch.write(Op::DeleteOneTimeLink(link.id));
-        self.context.store().commit(batch).await?;
-        tracing::info!(%account, invitation = id, by = %caller.limit_id(), "an invitation was revoked");
+        let once = &IdempotentRequest::new(once, &|(): &()| Vec::new());
+        let is_revoked = self
+            .context
+            .commit_change(account.to_u128(), || async move {
+                if self.context.replayed_answer(once)?.is_some() {
+                    return Ok((false, None));
+                }
+                let link = self.invitation_named(account, id).await?;
+                let mut batch = Batch::new();
+                // Not one that its person is using now.
+                batch.expect(Expect::OneTimeLink(link.id, Presence::Present)).write(Op::DeleteOneTimeLink(link.id));
+                self.context.store_answer(once, &(), &mut batch)?;
+                Ok((true, Some(batch)))
+            })
+            .await?;
+        if is_revoked {
+            tracing::info!(%account, invitation = id, by = %caller.limit_id(), "an invitation was revoked");
+        }
         Ok(())
     }
 
     async fn send_invitation(
         &self,
         current: &CurrentSession,
-        (email, role): (&str, Role),
-        once: &IdempotentRequest<'_, ()>,
+        subject: InvitationSubject<'_>,
+        once: Option<IdempotencyKey>,
     ) -> ServiceResult<()> {
         let account = current.session.account;
-        if self.context.replayed_answer(once)?.is_some() {
-            return Ok(());
-        }
-        if !self.sends_mail() {
-            let rule = "can't be invited: this installation sends no mail";
-            return Err(ValidationErrors::single("email", rule).into());
-        }
-        self.check_invitable(account, email).await?;
-        let admitted = self.invitation_limits.admit(account, email, self.context.now());
-        admitted.map_err(|exceeded| ServiceError::InvitationLimit { seconds: exceeded.seconds })?;
+        let once = &IdempotentRequest::new(once, &|(): &()| Vec::new());
         let token = &secret_text::random_token(rand::random());
-        let is_sent = self
+        let sent = self
             .context
             .commit_change(account.to_u128(), || async move {
-                // The second of two clicks waited for the first.
+                // Also the second of two clicks, which waited for the first.
                 if self.context.replayed_answer(once)?.is_some() {
-                    return Ok((false, None));
+                    return Ok((None, None));
                 }
-                self.check_invitable(account, email).await?;
                 let mut batch = Batch::new();
                 self.expect_owner(current, &mut batch)?;
-                self.end_links(LinkOwner::Account(account), |link| is_to(link, email), &mut batch).await?;
-                let kind = LinkKind::Invitation { account, email: email.to_owned(), role };
+                if !self.sends_mail() {
+                    let rule = "can't be invited: this installation sends no mail";
+                    return Err(ValidationErrors::single("email", rule).into());
+                }
+                let (email, role) = self.invitee(account, subject, &mut batch).await?;
+                self.check_invitable(account, &email).await?;
+                // The last check: nothing is counted for an invitation that is refused.
+                let charge = self.invitation_limits.charge(account, &email, self.context.now());
+                let charge = charge.map_err(|exceeded| ServiceError::InvitationLimit { seconds: exceeded.seconds })?;
+                self.end_links(LinkOwner::Account(account), |link| is_to(link, &email), &mut batch).await?;
+                let kind = LinkKind::Invitation { account, email: email.clone(), role };
                 let expires_at = self.add_link(token, (kind, false), &mut batch).await?;
                 let stored = self.context.store().reader().account(account)?.ok_or(ServiceError::NotFound)?.value;
                 let base_url = self.context.base_url();
                 let url = format!("{base_url}/invite/{token}");
                 let people = (current.person.email.as_str(), stored.email.as_str());
                 let mail = DeliveryMessage::Mail(render::member_invitation(base_url, people, role, &url));
-                self.context.mail_visitor((None, EVENT), email, mail, expires_at, &mut batch);
+                self.context.mail_visitor((None, EVENT), &email, mail, expires_at, &mut batch);
                 self.context.store_answer(once, &(), &mut batch)?;
-                Ok((true, Some(batch)))
+                Ok((Some((charge, role)), Some(batch)))
             })
             .await?;
-        if is_sent {
+        if let Some((mut charge, role)) = sent {
+            charge.sent();
             self.context.deliveries_due.notify_one();
             tracing::info!(%account, by = %current.person.id, role = role.name(), "an invitation was sent");
         }
         Ok(())
+    }
+
+    /// Returns the address and role of an invitation to send. An open one is to exist still when the batch is committed.
+    async fn invitee(
+        &self,
+        account: AccountId,
+        subject: InvitationSubject<'_>,
+        batch: &mut Batch,
+    ) -> ServiceResult<(String, Role)> {
+        let id = match subject {
+            InvitationSubject::New { email, role } => return Ok((email.to_owned(), role)),
+            InvitationSubject::Open { id } => id,
+        };
+        let link = self.invitation_named(account, id).await?;
+        batch.expect(Expect::OneTimeLink(link.id, Presence::Present));
+        let LinkKind::Invitation { email, role, .. } = link.kind else { return Err(ServiceError::NotFound) };
+        Ok((email, role))
     }
 
     /// Checks that an address may be invited. It says nothing about persons who are no members.

@@ -174,7 +174,7 @@ impl PeopleService {
             .await
     }
 
-    /// Writes a new person, or makes sure that a known one is as their identity was checked.
+    /// Writes the person: a new one, or a known one who is as their identity was checked.
     fn expect_person(&self, joining: &JoiningPerson<'_>, batch: &mut Batch) -> ServiceResult<()> {
         match joining {
             JoiningPerson::New(person) => {
@@ -188,10 +188,10 @@ impl PeopleService {
                 if stored.value.password_hash != person.password_hash {
                     return Err(ServiceError::WrongCredentials);
                 }
-                batch.expect(Expect::Person(person.id, Presence::At(stored.revision)));
+                Self::touch_person(stored, batch);
             }
             // Their session is expected to exist.
-            JoiningPerson::SignedIn(_) => {}
+            JoiningPerson::SignedIn(current) => Self::touch_person(self.person(current.person.id)?, batch),
         }
         Ok(())
     }

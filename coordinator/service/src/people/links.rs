@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use parallax_core::delivery::DeliveryMessage;
+use parallax_core::delivery::{DeliveryMessage, MailMessage};
 use parallax_core::id::PersonId;
 use parallax_core::one_time_link::{LinkKind, LinkOwner, MAX_LINKS, OneTimeLink};
 use parallax_core::page::access::normalize_email;
@@ -18,22 +18,33 @@ use super::{BrowserInfo, NewSession, PeopleService};
 use crate::page_access::sign_in::{BrowserId, LinkValidity};
 use crate::{ServiceResult, secret_text};
 
-/// Links for sign-in and for a new password an hour to one mailbox.
-const LINKS_PER_MAILBOX: u32 = 3;
+/// Links for sign-in and for a new password an hour to one mailbox that one network requests.
+const LINKS_PER_NETWORK: u32 = 3;
+/// Links an hour to one mailbox in all: strangers of one network can't use up those of its owner.
+const LINKS_PER_MAILBOX: u32 = 12;
 /// Event name of deliveries with a link.
 const EVENT: &str = "person.sign-in";
 
 /// A request for a sign-in link to the dashboard.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct DashboardLinkRequest {
     /// The email address entered.
     pub email: String,
     /// The browser that requests the link, in which alone it works.
     pub browser: BrowserId,
+    /// The network that requests it, if known.
+    pub network: Option<u128>,
     /// Path to go to after sign-in; may be empty.
     pub next: String,
     /// True with "Keep me signed in".
     pub is_kept: bool,
+}
+
+impl std::fmt::Debug for DashboardLinkRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the browser: with its identifier the link works elsewhere.
+        f.debug_struct("DashboardLinkRequest").field("email", &self.email).finish_non_exhaustive()
+    }
 }
 
 impl PeopleService {
@@ -44,19 +55,44 @@ impl PeopleService {
     pub async fn request_link(&self, request: &DashboardLinkRequest) -> ServiceResult<()> {
         let email = normalize_email(&request.email).unwrap_or_default();
         let person = self.context.store().reader().person_by_email(&email)?.map(|person| person.value);
-        let person = person.filter(|person| self.admit_link(&person.email));
-        let (token, mut batch) = (secret_text::random_token(rand::random()), Batch::new());
-        // The same work without a person, so that timing reveals nothing.
-        batch.write(Op::DeleteExpiredResponses(self.context.now()));
-        if let Some(person) = person {
-            let browser = Sha256::digest(request.browser).into();
-            let kind = LinkKind::SignIn { person: person.id, browser, next: request.next.clone() };
-            let expires_at = self.add_link(&token, (kind, request.is_kept), &mut batch).await?;
-            let url = format!("{}/sign-in/link/{token}", self.context.base_url());
-            let mail = DeliveryMessage::Mail(render::dashboard_sign_in(self.context.base_url(), &url));
-            self.context.mail_visitor((None, EVENT), &person.email, mail, expires_at, &mut batch);
-        }
-        self.context.store().commit(batch).await?;
+        let person = person.filter(|person| self.admit_link(&person.email, request.network)).map(|person| person.id);
+        let browser = Sha256::digest(request.browser).into();
+        let kind = |person| LinkKind::SignIn { person, browser, next: request.next.clone() };
+        let mail = |token: &str| {
+            let base_url = self.context.base_url();
+            render::dashboard_sign_in(base_url, &format!("{base_url}/sign-in/link/{token}"))
+        };
+        self.mail_link((&email, EVENT), person.map(kind), request.is_kept, mail).await
+    }
+
+    /// Mails a link to the person with that address. Without a link it does the same work, so that timing reveals
+    /// nothing.
+    pub(super) async fn mail_link(
+        &self,
+        (email, event): (&str, &str),
+        kind: Option<LinkKind>,
+        is_kept: bool,
+        mail: impl Fn(&str) -> MailMessage,
+    ) -> ServiceResult<()> {
+        let (token, kind, mail) = (&secret_text::random_token(rand::random()), &kind, &mail);
+        // By the address: nobody waits longer or shorter for being known.
+        let lock_id = Sha256::digest(email).first_chunk().copied().map_or(0, u128::from_be_bytes);
+        self.context
+            .commit_change(lock_id, || async move {
+                let mut batch = Batch::new();
+                batch.write(Op::DeleteExpiredResponses(self.context.now()));
+                if let Some(kind) = kind
+                    && let LinkOwner::Person(person) = kind.owner()
+                {
+                    // A password that changes at the same time ends this link, too.
+                    Self::touch_person(self.person(person)?, &mut batch);
+                    let expires_at = self.add_link(token, (kind.clone(), is_kept), &mut batch).await?;
+                    let mail = DeliveryMessage::Mail(mail(token));
+                    self.context.mail_visitor((None, event), email, mail, expires_at, &mut batch);
+                }
+                Ok(((), Some(batch)))
+            })
+            .await?;
         self.context.deliveries_due.notify_one();
         Ok(())
     }
@@ -94,6 +130,7 @@ impl PeopleService {
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
                 batch.expect(Expect::AccountMember(membership.account, person, Presence::Present));
                 batch.write(Op::DeleteOneTimeLink(link.value.id));
+                Self::touch_person(self.person(person)?, &mut batch);
                 let session =
                     self.add_session((membership.account, person), link.value.is_kept, browser, &mut batch).await?;
                 Ok((Ok((session, next)), Some(batch)))
@@ -163,10 +200,14 @@ impl PeopleService {
         Ok(if is_same { Ok((link, person, next)) } else { Err(LinkValidity::OtherBrowser) })
     }
 
-    /// Counts a link to a mailbox, for sign-in or a new password alike.
-    pub(super) fn admit_link(&self, email: &str) -> bool {
-        let mailbox = SubscriberAddress::Email(email.to_owned()).mailbox_key();
+    /// Counts a link to a mailbox, for sign-in or a new password alike. One that a limit refuses counts for neither.
+    pub(super) fn admit_link(&self, email: &str, network: Option<u128>) -> bool {
+        let (mailbox, now) = (SubscriberAddress::Email(email.to_owned()).mailbox_key(), self.context.now());
+        let of_network = format!("{mailbox} {network:?}");
         let mut limit = self.link_limit.lock().unwrap_or_else(PoisonError::into_inner);
-        limit.admit(LINKS_PER_MAILBOX, mailbox.as_str(), self.context.now()).is_ok()
+        limit.would_admit(LINKS_PER_MAILBOX, mailbox.as_str(), now)
+            && limit.would_admit(LINKS_PER_NETWORK, of_network.as_str(), now)
+            && limit.admit(LINKS_PER_MAILBOX, mailbox.as_str(), now).is_ok()
+            && limit.admit(LINKS_PER_NETWORK, of_network.as_str(), now).is_ok()
     }
 }

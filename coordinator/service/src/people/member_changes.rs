@@ -11,6 +11,7 @@ use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
 use super::{CurrentSession, PeopleService};
+use crate::idempotency::{IdempotencyKey, IdempotentRequest};
 use crate::{Caller, ServiceError, ServiceResult};
 
 /// A member of an account, as its owners see them.
@@ -60,11 +61,11 @@ impl PeopleService {
         Ok(members)
     }
 
-    /// Gives a member of the caller's account another role. Returns true if they have to sign in again.
+    /// Gives another member of the caller's account another role. Returns true if they have to sign in again.
     ///
     /// # Errors
     /// [`ServiceError::RoleForbids`], [`ServiceError::ConfirmationRequired`], [`ServiceError::NotFound`] for a person
-    /// who is no member, [`ServiceError::Invalid`] for the last owner.
+    /// who is no member, [`ServiceError::Invalid`] for the caller themselves and the last owner.
     pub async fn change_role(&self, current: &CurrentSession, person: PersonId, role: Role) -> ServiceResult<bool> {
         let account = self.begin_member_change(current)?;
         let (was, ended) = self
@@ -79,9 +80,12 @@ impl PeopleService {
                 if value.role == Role::Owner {
                     self.require_other_owner(account, person).await?;
                 }
+                if person == current.person.id {
+                    return Err(ValidationErrors::single("role", "ask another owner to change your own role").into());
+                }
                 let mut ended = Vec::new();
                 if role.outranks(value.role) {
-                    ended = self.end_sessions_in((account, person), &mut batch).await?;
+                    ended = self.end_sessions_of(person, |it| it.account == account, &mut batch).await?;
                 }
                 batch.expect(Expect::AccountMember(account, person, Presence::At(revision)));
                 batch.write(AccountMember { role, ..value });
@@ -96,27 +100,40 @@ impl PeopleService {
         Ok(role.outranks(was))
     }
 
-    /// Removes a member from the caller's account, and ends their sessions in it. Owners may remove themselves.
+    /// Removes a member from the caller's account, and ends their sessions in it. Owners may remove themselves. A form
+    /// that was sent before is answered alike.
     ///
     /// # Errors
-    /// As [`Self::change_role`].
-    pub async fn remove_member(&self, current: &CurrentSession, person: PersonId) -> ServiceResult<()> {
+    /// [`ServiceError::RoleForbids`], [`ServiceError::ConfirmationRequired`], [`ServiceError::NotFound`] for a person
+    /// who is no member, [`ServiceError::Invalid`] for the last owner.
+    pub async fn remove_member(
+        &self,
+        current: &CurrentSession,
+        person: PersonId,
+        once: Option<IdempotencyKey>,
+    ) -> ServiceResult<()> {
         let account = self.begin_member_change(current)?;
+        let once = &IdempotentRequest::new(once, &|(): &()| Vec::new());
         let ended = self
             .context
             .commit_change(account.to_u128(), || async move {
+                if self.context.replayed_answer(once)?.is_some() {
+                    return Ok((None, None));
+                }
                 let mut batch = Batch::new();
                 self.expect_owner(current, &mut batch)?;
                 let VersionedValue { revision, value } = self.member(account, person)?;
                 if value.role == Role::Owner {
                     self.require_other_owner(account, person).await?;
                 }
-                let ended = self.end_sessions_in((account, person), &mut batch).await?;
+                let ended = self.end_sessions_of(person, |it| it.account == account, &mut batch).await?;
                 batch.expect(Expect::AccountMember(account, person, Presence::At(revision)));
                 batch.write(Op::DeleteAccountMember(account, person));
-                Ok((ended, Some(batch)))
+                self.context.store_answer(once, &(), &mut batch)?;
+                Ok((Some(ended), Some(batch)))
             })
             .await?;
+        let Some(ended) = ended else { return Ok(()) };
         ended.iter().for_each(|id| self.uses.remove(id));
         tracing::info!(%account, %person, by = %current.person.id, "a member was removed");
         Ok(())

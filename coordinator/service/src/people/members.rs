@@ -93,7 +93,8 @@ impl PeopleService {
         Ok(persons)
     }
 
-    /// Makes a person an operator of the installation, or takes that back; called by the operator.
+    /// Makes a person an operator of the installation, or takes that back; called by the operator. A new operator signs in
+    /// again: what a browser held before must not become more powerful.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] if no person has the email address.
@@ -103,8 +104,11 @@ impl PeopleService {
         self.context
             .commit_change(id.to_u128(), || async move {
                 let stored = self.person(id)?;
-                let changed = Person { is_operator, ..stored.value };
                 let mut batch = Batch::new();
+                if is_operator && !stored.value.is_operator {
+                    self.end_sessions_of(id, |_| true, &mut batch).await?;
+                }
+                let changed = Person { is_operator, ..stored.value };
                 batch.expect(Expect::Person(id, Presence::At(stored.revision))).write(changed.clone());
                 Ok((changed, Some(batch)))
             })

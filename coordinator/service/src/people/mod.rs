@@ -17,6 +17,8 @@ mod password_reset;
 mod passwords;
 mod sessions;
 mod set_up;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +35,7 @@ pub use self::account_choice::AccountChoice;
 pub use self::browser::{BrowserInfo, SessionToken};
 pub use self::first_site::{FirstSite, PLACEHOLDER_PAGE};
 use self::invitation_limits::InvitationLimits;
-pub use self::invitation_limits::{INVITATIONS_PER_DAY, INVITATIONS_PER_MAILBOX};
+pub use self::invitation_limits::{INVITATIONS_PER_DAY, INVITATIONS_PER_HOUR, INVITATIONS_PER_MAILBOX};
 pub use self::invitations::MemberInvitation;
 pub use self::joining::{InvitedPerson, JoinDetails, JoinInvitation};
 pub use self::links::DashboardLinkRequest;

@@ -2,18 +2,17 @@
 //!
 //! The link is bound to no browser: people open mail on their phone. It signs nobody in, so a second factor stays one.
 
-use parallax_core::delivery::DeliveryMessage;
 use parallax_core::id::PersonId;
-use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
+use parallax_core::one_time_link::{LinkKind, OneTimeLink};
 use parallax_core::page::access::normalize_email;
-use parallax_core::person::{Person, check_password};
+use parallax_core::person::check_password;
 use parallax_core::validation::ValidationErrors;
 use parallax_notify::render;
-use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
+use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
 use super::PeopleService;
 use crate::page_access::password;
-use crate::{ServiceError, ServiceResult, secret_text};
+use crate::{ServiceError, ServiceResult};
 
 /// Event name of deliveries with such a link.
 const EVENT: &str = "person.password-reset";
@@ -24,23 +23,16 @@ impl PeopleService {
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read or written.
-    pub async fn request_password_reset(&self, email: &str) -> ServiceResult<()> {
+    pub async fn request_password_reset(&self, email: &str, network: Option<u128>) -> ServiceResult<()> {
         let email = normalize_email(email).unwrap_or_default();
         let person = self.context.store().reader().person_by_email(&email)?.map(|person| person.value);
-        let person = person.filter(|person| self.admit_link(&person.email));
-        let (token, mut batch) = (secret_text::random_token(rand::random()), Batch::new());
-        // The same work without a person, so that timing reveals nothing.
-        batch.write(Op::DeleteExpiredResponses(self.context.now()));
-        if let Some(person) = person {
-            let kind = LinkKind::PasswordReset { person: person.id };
-            let expires_at = self.add_link(&token, (kind, false), &mut batch).await?;
-            let url = format!("{}/reset/{token}", self.context.base_url());
-            let mail = DeliveryMessage::Mail(render::password_reset(self.context.base_url(), &url));
-            self.context.mail_visitor((None, EVENT), &person.email, mail, expires_at, &mut batch);
-        }
-        self.context.store().commit(batch).await?;
-        self.context.deliveries_due.notify_one();
-        Ok(())
+        let person = person.filter(|person| self.admit_link(&person.email, network));
+        let kind = person.map(|person| LinkKind::PasswordReset { person: person.id });
+        let mail = |token: &str| {
+            let base_url = self.context.base_url();
+            render::password_reset(base_url, &format!("{base_url}/reset/{token}"))
+        };
+        self.mail_link((&email, EVENT), kind, false, mail).await
     }
 
     /// Returns the email address whose password a link replaces; none for an invalid link.
@@ -65,19 +57,10 @@ impl PeopleService {
             .context
             .commit_change(id.to_u128(), || async move {
                 let (link, _) = self.reset_link(token)?.ok_or(ServiceError::NotFound)?;
-                let VersionedValue { revision, value: person } = self.person(id)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
-                batch.expect(Expect::Person(id, Presence::At(revision)));
-                self.end_links(LinkOwner::Person(id), |_| true, &mut batch).await?;
-                let sessions = self.context.store().read(move |store| store.login_sessions_of(id)).await?;
-                let ended: Vec<_> = sessions.iter().map(|session| session.value.id).collect();
-                for session in &ended {
-                    batch.write(Op::DeleteLoginSession(*session));
-                }
-                let email = person.email.clone();
-                batch.write(Person { password_hash: Some(hash.clone()), ..person });
-                Ok(((email, ended), Some(batch)))
+                let (person, ended) = self.replace_password(id, hash, &mut batch).await?;
+                Ok(((person.email, ended), Some(batch)))
             })
             .await?;
         ended.iter().for_each(|session| self.uses.remove(session));

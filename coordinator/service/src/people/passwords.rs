@@ -3,12 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use parallax_core::id::PersonId;
-use parallax_core::login_session::LoginSession;
+use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::one_time_link::LinkOwner;
 use parallax_core::page::access::normalize_email;
 use parallax_core::person::{Person, check_password};
 use parallax_core::validation::ValidationErrors;
-use parallax_store::{Batch, Expect, Op, Presence};
+use parallax_store::{Batch, Expect, Presence, VersionedValue};
 use sha2::{Digest, Sha256};
 
 use super::{BrowserInfo, CurrentSession, NewSession, PeopleService};
@@ -72,7 +72,8 @@ impl PeopleService {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a wrong current password or a new one that breaks a rule,
-    /// [`ServiceError::TooManyTries`], [`ServiceError::Busy`].
+    /// [`ServiceError::TooManyTries`], [`ServiceError::Busy`]; [`ServiceError::ConfirmationRequired`] if the session or
+    /// the password that proved their identity is no longer valid.
     pub async fn change_password(
         &self,
         current: &CurrentSession,
@@ -83,21 +84,38 @@ impl PeopleService {
         self.check_current(current, old_password).await?;
         let hash = &password::hash(new_password).await?;
         let (id, account) = (current.person.id, current.session.account);
-        self.context
+        let (session, ended) = self
+            .context
             .commit_change(id.to_u128(), || async move {
-                let person = self.person(id)?;
                 let mut batch = Batch::new();
-                let stored = self.context.store().read(move |store| store.login_sessions_of(id)).await?;
-                for session in stored {
-                    batch.write(Op::DeleteLoginSession(session.value.id));
+                let (person, ended) = self.replace_password(id, hash, &mut batch).await?;
+                // A password that was replaced since its check, as by a mailed link, changes nothing any more.
+                if person.password_hash != current.person.password_hash || !ended.contains(&current.session.id) {
+                    return Err(ServiceError::ConfirmationRequired);
                 }
-                self.end_links(LinkOwner::Person(id), |_| true, &mut batch).await?;
-                batch.expect(Expect::Person(id, Presence::At(person.revision)));
-                batch.write(Person { password_hash: Some(hash.clone()), ..person.value });
                 let session = self.add_session((account, id), current.session.is_kept, browser, &mut batch).await?;
-                Ok((session, Some(batch)))
+                Ok(((session, ended), Some(batch)))
             })
-            .await
+            .await?;
+        ended.iter().for_each(|session| self.uses.remove(session));
+        Ok(session)
+    }
+
+    /// Gives a person another password in a batch, which ends all their sessions and pending links. Those that are made
+    /// at the same time end, too. Returns the person as they were, and the ids of the sessions.
+    pub(super) async fn replace_password(
+        &self,
+        id: PersonId,
+        hash: &str,
+        batch: &mut Batch,
+    ) -> ServiceResult<(Person, Vec<LoginSessionId>)> {
+        // Before its sessions and links are read: one that is added later writes the person.
+        let VersionedValue { revision, value: person } = self.person(id)?;
+        batch.expect(Expect::Person(id, Presence::At(revision)));
+        let ended = self.end_sessions_of(id, |_| true, batch).await?;
+        self.end_links(LinkOwner::Person(id), |_| true, batch).await?;
+        batch.write(Person { password_hash: Some(hash.to_owned()), ..person.clone() });
+        Ok((person, ended))
     }
 
     /// Confirms that the person at the browser knows the password, which opens secrets for ten minutes. A person
@@ -158,7 +176,7 @@ impl PeopleService {
                 }
                 let membership = self.first_membership(id)?.ok_or(ServiceError::WrongCredentials)?;
                 let mut batch = Batch::new();
-                batch.expect(Expect::Person(id, Presence::At(stored.revision)));
+                Self::touch_person(stored, &mut batch);
                 batch.expect(Expect::AccountMember(membership.account, id, Presence::Present));
                 let session = self.add_session((membership.account, id), is_kept, browser, &mut batch).await?;
                 Ok((session, Some(batch)))

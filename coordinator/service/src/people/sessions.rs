@@ -2,6 +2,7 @@
 
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::login_session::{LoginSession, LoginSessionId, MAX_SESSIONS};
+use parallax_core::person::Person;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
 use super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SessionToken};
@@ -62,9 +63,16 @@ impl PeopleService {
     /// # Errors
     /// [`ServiceError::NotFound`] for an API key.
     pub async fn end_other_sessions(&self, caller: &Caller, current: LoginSessionId) -> ServiceResult<usize> {
-        let sessions = self.valid_sessions(person_of(caller)?).await?;
-        let others: Vec<_> = sessions.iter().map(|session| session.id).filter(|id| *id != current).collect();
-        self.end(&others).await?;
+        let person = person_of(caller)?;
+        let others = self
+            .context
+            .commit_change(person.to_u128(), || async move {
+                let mut batch = Batch::new();
+                let others = self.end_sessions_of(person, |session| session.id != current, &mut batch).await?;
+                Ok((others, Some(batch)))
+            })
+            .await?;
+        others.iter().for_each(|id| self.uses.remove(id));
         Ok(others.len())
     }
 
@@ -76,7 +84,15 @@ impl PeopleService {
         self.end(&[token.id()]).await
     }
 
-    /// Adds a new session to a batch. It replaces the browser's old one, expired ones, and the oldest of too many.
+    /// Writes a person unchanged in a batch that adds to their sessions or links. Whatever ends all of those at the same
+    /// time expects the person as it was: it conflicts, is decided again, and ends the new ones, too. A batch that changes
+    /// the person needs no call.
+    pub(super) fn touch_person(person: VersionedValue<Person>, batch: &mut Batch) {
+        batch.expect(Expect::Person(person.value.id, Presence::At(person.revision))).write(person.value);
+    }
+
+    /// Adds a new session to a batch, which [writes its person](Self::touch_person). It replaces the browser's old one,
+    /// expired ones, and the oldest of too many.
     pub(super) async fn add_session(
         &self,
         (account, person): (AccountId, PersonId),
@@ -111,7 +127,8 @@ impl PeopleService {
         Ok(NewSession { token, session })
     }
 
-    /// Moves a session to another account of its person, in a batch: under a new id, and no younger than it is.
+    /// Moves a session to another account of its person, in a batch, which [writes the person](Self::touch_person):
+    /// under a new id, and no younger than it is.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] if the session has ended.
@@ -129,15 +146,18 @@ impl PeopleService {
         Ok(NewSession { token, session })
     }
 
-    /// Ends a person's sessions of one account in a batch, and returns their ids.
-    pub(super) async fn end_sessions_in(
+    /// Ends the sessions of a person that match, in a batch, and returns their ids. One that begins or moves at the same
+    /// time is not missed: it [writes the person](Self::touch_person).
+    pub(super) async fn end_sessions_of(
         &self,
-        (account, person): (AccountId, PersonId),
+        person: PersonId,
+        is_match: impl Fn(&LoginSession) -> bool,
         batch: &mut Batch,
     ) -> ServiceResult<Vec<LoginSessionId>> {
+        batch.expect(Expect::Person(person, Presence::At(self.person(person)?.revision)));
         let stored = self.context.store().read(move |store| store.login_sessions_of(person)).await?;
-        let of_account = stored.iter().filter(|session| session.value.account == account);
-        let ended: Vec<LoginSessionId> = of_account.map(|session| session.value.id).collect();
+        let ended: Vec<LoginSessionId> =
+            stored.into_iter().map(|it| it.value).filter(is_match).map(|session| session.id).collect();
         for id in &ended {
             batch.write(Op::DeleteLoginSession(*id));
         }

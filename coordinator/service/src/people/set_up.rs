@@ -10,7 +10,7 @@ use parallax_core::plan::{Plan, PlanLimitError};
 use parallax_core::role::Role;
 use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
-use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
+use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
 use super::first_site::FirstSite;
 use super::members::MAX_NAME;
@@ -64,11 +64,16 @@ impl PeopleService {
     /// # Errors
     /// [`ServiceError::NotFound`] for an account that does not exist.
     pub async fn create_set_up_link(&self, account: AccountId, is_operator: bool) -> ServiceResult<String> {
-        self.context.store().reader().account(account)?.ok_or(ServiceError::NotFound)?;
-        let (token, mut batch) = (secret_text::random_token(rand::random()), Batch::new());
-        self.add_link(&token, (LinkKind::SetUp { account, is_operator }, false), &mut batch).await?;
-        self.context.store().commit(batch).await?;
-        Ok(format!("{}/setup/{token}", self.context.base_url()))
+        let token = &secret_text::random_token(rand::random());
+        // Under the account's lock: a set-up that ends its links misses none.
+        self.context
+            .commit_change(account.to_u128(), || async move {
+                self.context.store().reader().account(account)?.ok_or(ServiceError::NotFound)?;
+                let mut batch = Batch::new();
+                self.add_link(token, (LinkKind::SetUp { account, is_operator }, false), &mut batch).await?;
+                Ok((format!("{}/setup/{token}", self.context.base_url()), Some(batch)))
+            })
+            .await
     }
 
     /// Returns the account that a set-up link is for; none for an invalid link.
@@ -103,6 +108,11 @@ impl PeopleService {
         faults.record("password", check_password(&details.password));
         let name = faults.record("name", text::optional_line(&details.name, MAX_NAME)).flatten();
         let site = &if target.asks_for_site { details.site.validate(&mut faults) } else { None };
+        if let (Some(site), Some(place)) = (site, self.first_page(account)?)
+            && let Some(rule) = self.taken_slug_rule(site, &place)?
+        {
+            faults.add("slug", rule);
+        }
         let Some(email) = email.filter(|_| faults.is_empty()) else { return Err(faults.into()) };
         let hash = password::hash(&details.password).await?;
         let owner = &NewOwner { email, name, hash };
@@ -170,11 +180,8 @@ impl PeopleService {
         let person = match reader.person_by_email(&owner.email)? {
             Some(VersionedValue { revision, value }) => {
                 batch.expect(Expect::Person(value.id, Presence::At(revision)));
-                let id = value.id;
-                for session in self.context.store().read(move |store| store.login_sessions_of(id)).await? {
-                    batch.write(Op::DeleteLoginSession(session.value.id));
-                }
-                self.end_links(LinkOwner::Person(id), |_| true, batch).await?;
+                self.end_sessions_of(value.id, |_| true, batch).await?;
+                self.end_links(LinkOwner::Person(value.id), |_| true, batch).await?;
                 let (name, is_operator) = (owner.name.clone().or(value.name), value.is_operator || is_operator);
                 Person { password_hash, name, is_operator, ..value }
             }

@@ -1,6 +1,6 @@
 //! Persons as callers: their roles at every kind of change, the bounds of their sessions, and delays of sign-in.
 
-use parallax_core::delivery::DeliveryMessage;
+use parallax_core::delivery::{DeliveryMessage, DeliveryState};
 use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::id::DestinationId;
 use parallax_core::login_session::MAX_SESSIONS;
@@ -134,7 +134,8 @@ async fn ann(world: &World) -> NewSession {
 
 /// Requests a sign-in link, and returns its token.
 async fn mailed_link(world: &World, email: &str, browser: BrowserId) -> String {
-    let request = DashboardLinkRequest { email: email.to_owned(), browser, next: String::new(), is_kept: false };
+    let (email, next) = (email.to_owned(), String::new());
+    let request = DashboardLinkRequest { email, browser, network: None, next, is_kept: false };
     world.service.people.request_link(&request).await.unwrap();
     let DeliveryMessage::Mail(mail) = world.sent_of_no_page("person.sign-in").pop().unwrap().message else {
         panic!("links are mailed")
@@ -285,4 +286,24 @@ async fn nothing_that_signs_in_is_stored_in_clear_text() {
         assert!(!stored.iter().any(is_in), "{secret}");
     }
     assert!(stored[0].windows(10).any(|part| part == b"$argon2id$"), "the hash of the password");
+    // The mail holds its link until it is sent.
+    let delivery = || world.sent_of_no_page("person.sign-in").remove(0);
+    assert!(!format!("{:?}", delivery()).contains(&mailed), "debug output");
+    world.receive();
+    world.service.deliveries_due().notify_one();
+    while matches!(delivery().state, DeliveryState::Waiting(_)) {
+        tokio::task::yield_now().await;
+    }
+    let record = postcard::to_stdvec(&delivery()).unwrap();
+    assert!(!record.windows(mailed.len()).any(|part| part == mailed.as_bytes()), "a delivered mail");
+}
+
+#[tokio::test]
+async fn a_new_operator_signs_in_again() {
+    let world = world().await;
+    let people = &world.service.people;
+    let session = ann(&world).await;
+    let is_signed_in = || people.authenticate(&session.token).unwrap().is_some();
+    assert!(!people.set_operator("ann@example.com", false).await.unwrap().is_operator && is_signed_in());
+    assert!(people.set_operator("ann@example.com", true).await.unwrap().is_operator && !is_signed_in());
 }

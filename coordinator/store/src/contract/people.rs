@@ -51,6 +51,11 @@ pub(super) fn sessions_and_links_are_found_by_their_owner(store: &mut TestStore)
     assert_eq!((sessions(store), links(store, of_account), links(store, of_person)), (2, 1, 2));
     assert_eq!(store.reader.login_session(login_session_id(2)).unwrap().unwrap().value, login_session(2, 0));
     assert_eq!(store.reader.one_time_link(link_id(3)).unwrap().unwrap().value, one_time_link(3, 1));
+    for limit in 0..=4 {
+        let (sessions, links) = (store.reader.login_session_ids(limit), store.reader.one_time_link_ids(limit));
+        assert_eq!(sessions.unwrap(), (1..=3).map(login_session_id).take(limit).collect::<Vec<_>>());
+        assert_eq!(links.unwrap(), (1..=3).map(link_id).take(limit).collect::<Vec<_>>());
+    }
     store.write(Op::DeleteLoginSession(login_session_id(1)));
     store.write(Op::DeleteOneTimeLink(link_id(1)));
     assert_eq!((sessions(store), links(store, of_account), links(store, of_person)), (1, 1, 1));

@@ -68,6 +68,14 @@ pub(super) fn delete_link(pending: &mut PendingChanges<'_>, id: LinkId) -> Resul
 }
 
 impl DiskReader {
+    /// Returns the hashes that end the keys with a prefix, up to `limit`.
+    fn hashes(&self, prefix: &[u8], limit: usize) -> Result<Vec<[u8; 32]>> {
+        self.query(|tree| {
+            let keys = tree.scan_prefix(prefix).keys().take(limit);
+            keys.map(|key| Ok(key.map_err(engine_error)?.last_chunk().copied().unwrap_or_default())).collect()
+        })
+    }
+
     /// Returns the documents whose hashes end the keys of an index.
     fn by_hash<T: DeserializeOwned>(
         &self,
@@ -118,11 +126,19 @@ impl PeopleRead for DiskReader {
         self.by_hash(&layout::sessions_of(person), |hash| layout::session(LoginSessionId(hash)))
     }
 
+    fn login_session_ids(&self, limit: usize) -> Result<Vec<LoginSessionId>> {
+        Ok(self.hashes(layout::SESSIONS, limit)?.into_iter().map(LoginSessionId).collect())
+    }
+
     fn one_time_link(&self, id: LinkId) -> Result<Option<VersionedValue<OneTimeLink>>> {
         self.document(&layout::link(id))
     }
 
     fn one_time_links_of(&self, owner: LinkOwner) -> Result<Vec<VersionedValue<OneTimeLink>>> {
         self.by_hash(&layout::links_of(owner), |hash| layout::link(LinkId(hash)))
+    }
+
+    fn one_time_link_ids(&self, limit: usize) -> Result<Vec<LinkId>> {
+        Ok(self.hashes(layout::LINKS, limit)?.into_iter().map(LinkId).collect())
     }
 }

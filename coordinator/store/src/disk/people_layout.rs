@@ -6,6 +6,9 @@ use parallax_core::one_time_link::{LinkId, LinkOwner};
 
 use super::layout::{TreeKey, join};
 
+pub(super) const SESSIONS: &[u8] = b"dl";
+pub(super) const LINKS: &[u8] = b"dz";
+
 pub(super) fn person(id: PersonId) -> TreeKey {
     join(b"de", &[&id.to_u128().to_be_bytes()])
 }
@@ -31,7 +34,7 @@ pub(super) fn membership_of(person: PersonId, account: AccountId) -> TreeKey {
 }
 
 pub(super) fn session(id: LoginSessionId) -> TreeKey {
-    join(b"dl", &[&id.0])
+    join(SESSIONS, &[&id.0])
 }
 
 pub(super) fn sessions_of(person: PersonId) -> TreeKey {
@@ -43,7 +46,7 @@ pub(super) fn session_of(person: PersonId, id: LoginSessionId) -> TreeKey {
 }
 
 pub(super) fn link(id: LinkId) -> TreeKey {
-    join(b"dz", &[&id.0])
+    join(LINKS, &[&id.0])
 }
 
 pub(super) fn links_of(owner: LinkOwner) -> TreeKey {

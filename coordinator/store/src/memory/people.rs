@@ -78,6 +78,10 @@ impl PeopleRead for MemoryStore {
         Ok(state.people.sessions.values().filter(|it| it.value.person == person).cloned().collect())
     }
 
+    fn login_session_ids(&self, limit: usize) -> Result<Vec<LoginSessionId>> {
+        Ok(self.read().people.sessions.keys().take(limit).copied().collect())
+    }
+
     fn one_time_link(&self, id: LinkId) -> Result<Option<VersionedValue<OneTimeLink>>> {
         Ok(self.read().people.links.get(&id).cloned())
     }
@@ -85,5 +89,9 @@ impl PeopleRead for MemoryStore {
     fn one_time_links_of(&self, owner: LinkOwner) -> Result<Vec<VersionedValue<OneTimeLink>>> {
         let state = self.read();
         Ok(state.people.links.values().filter(|it| it.value.kind.owner() == owner).cloned().collect())
+    }
+
+    fn one_time_link_ids(&self, limit: usize) -> Result<Vec<LinkId>> {
+        Ok(self.read().people.links.keys().take(limit).copied().collect())
     }
 }

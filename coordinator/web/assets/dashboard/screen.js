@@ -82,10 +82,18 @@ const dashboard = (() => {
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) setTimeout(dismiss, 10000);
   }
 
-  // A select in a list saves at once; its button is for browsers without script.
+  // A select in a list saves at once when it is chosen by pointer. Arrow keys choose at each step: after a key, its
+  // button appears and saves.
   for (const form of all("form[data-saves]")) {
-    form.querySelector("button").hidden = true;
-    form.addEventListener("change", () => form.requestSubmit());
+    const button = form.querySelector("button");
+    let isByPointer = false;
+    button.hidden = true;
+    form.addEventListener("pointerdown", () => (isByPointer = true));
+    form.addEventListener("keydown", () => (isByPointer = false));
+    form.addEventListener("change", () => {
+      if (isByPointer) form.requestSubmit();
+      else button.hidden = false;
+    });
   }
 
   // A double click sends a form once.

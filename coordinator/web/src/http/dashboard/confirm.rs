@@ -55,9 +55,9 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
     let next = safe_next(fields.text("next"));
     match context.service.people.confirm(&call.caller.session, fields.text("current")).await {
         Ok(()) => Ok(see_other(next)),
-        Err(error @ ServiceError::Invalid(_)) => {
+        Err(error @ (ServiceError::Invalid(_) | ServiceError::TooManyTries { .. } | ServiceError::Busy { .. })) => {
             let refusal = FormRefusal::of(error)?;
-            let again = form(&call.caller, next, refusal.fault("current"));
+            let again = form(&call.caller, next, refusal.fault_or_problem("current"));
             Ok(refusal.status.apply(screen(again.html())))
         }
         Err(ServiceError::ConfirmationRequired) => Ok(ask_to_confirm(next)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::http::Method;
+use ::http::{Method, StatusCode};
 use futures_util::FutureExt;
 use parallax_core::id::PersonId;
 use parallax_core::role::Role;
@@ -15,7 +15,7 @@ use super::forms::{Form, FormRefusal, FormStatus, ONCE, SubmittedForm, new_key};
 use super::frame::frame;
 use super::page_screen::{reply, reply_with};
 use super::session_cookie::without_session;
-use super::{ROOT, SignedIn, see_other};
+use super::{SignedIn, screen, see_other};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
@@ -23,10 +23,15 @@ use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::alerts::QuestionScreen;
 use crate::views::dashboard::members::{InvitationRow, InviteScreen, MemberRow, MembersScreen};
-use crate::views::dashboard::{Section, Toast, time};
+use crate::views::dashboard::{MessagePage, Section, Toast, time};
 
 /// Address of the list.
 const MEMBERS: &str = "/app/account/members";
+/// Reason for refusing a change of someone who left meanwhile.
+const NO_MEMBER: &str = "Not found, or you have no access. The member may have left the account.";
+/// Reason for refusing a change of an invitation that is no longer open.
+const NO_INVITATION: &str =
+    "Not found, or you have no access. The invitation may have been used, sent again or revoked, or has ended.";
 /// Address of the form for an invitation.
 const INVITE: &str = "/app/account/members/invite";
 
@@ -79,11 +84,9 @@ async fn change_role(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn
         Err(rule) => Err(ValidationErrors::single("role", rule).into()),
     };
     match changed {
-        // The list is for owners, and they are none any more.
-        Ok(_) if person == call.caller.session.person.id => Ok(see_other(&Toast::address(ROOT, "role-changed", 1))),
         Ok(true) => Ok(see_other(&Toast::address(MEMBERS, "role-raised", 1))),
         Ok(false) => Ok(see_other(&Toast::address(MEMBERS, "role-changed", 1))),
-        Err(error) => refused(&context, &mut call, error).await,
+        Err(error) => refused(&context, &mut call, error, NO_MEMBER).await,
     }
 }
 
@@ -114,12 +117,13 @@ async fn ask_to_remove(context: Arc<HttpContext>, mut call: RoutedRequest<Signed
 
 /// `POST /app/account/members/{person}/remove`
 async fn remove(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let SubmittedForm { idempotency_key, .. } = SubmittedForm::read(&mut call).await?;
     let person: PersonId = call.id("person")?;
-    match context.service.people.remove_member(&call.caller.session, person).await {
+    match context.service.people.remove_member(&call.caller.session, person, idempotency_key).await {
         // Their own session has ended.
         Ok(()) if person == call.caller.session.person.id => Ok(without_session(&context, see_other("/sign-in"))),
         Ok(()) => Ok(see_other(&Toast::address(MEMBERS, "member-removed", 1))),
-        Err(error) => refused(&context, &mut call, error).await,
+        Err(error) => refused(&context, &mut call, error, NO_MEMBER).await,
     }
 }
 
@@ -158,16 +162,22 @@ async fn invite(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
 
 /// `POST /app/account/members/invitations/{memberInvitation}/resend`
 async fn resend(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    match context.service.people.resend_invitation(&call.caller.session, call.path_param("memberInvitation")?).await {
+    let SubmittedForm { idempotency_key, .. } = SubmittedForm::read(&mut call).await?;
+    let id = call.path_param("memberInvitation")?;
+    match context.service.people.resend_invitation(&call.caller.session, id, idempotency_key).await {
         Ok(()) => Ok(see_other(&Toast::address(MEMBERS, "invitation-sent", 1))),
-        Err(error) => refused(&context, &mut call, error).await,
+        Err(error) => refused(&context, &mut call, error, NO_INVITATION).await,
     }
 }
 
 /// `POST /app/account/members/invitations/{memberInvitation}/revoke`
-async fn revoke(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    context.service.people.revoke_invitation(&call.caller.caller, call.path_param("memberInvitation")?).await?;
-    Ok(see_other(&Toast::address(MEMBERS, "invitation-revoked", 1)))
+async fn revoke(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let SubmittedForm { idempotency_key, .. } = SubmittedForm::read(&mut call).await?;
+    let id = call.path_param("memberInvitation")?;
+    match context.service.people.revoke_invitation(&call.caller.caller, id, idempotency_key).await {
+        Ok(()) => Ok(see_other(&Toast::address(MEMBERS, "invitation-revoked", 1))),
+        Err(error) => refused(&context, &mut call, error, NO_INVITATION).await,
+    }
 }
 
 /// Returns the redirect to the confirmation that an invitation needs; none for an owner who confirmed.
@@ -182,12 +192,22 @@ fn confirmation_first(
     }
 }
 
-/// Draws the list again with the reason why a change was refused, or asks for a confirmation first.
-async fn refused(context: &HttpContext, call: &mut RoutedRequest<SignedIn>, error: ServiceError) -> HandlerResult {
-    if error == ServiceError::ConfirmationRequired {
-        return Ok(ask_to_confirm(MEMBERS));
-    }
-    let FormRefusal { status, faults, problem } = FormRefusal::of(error)?;
+/// Draws the list again with the reason why a change was refused, or asks for a confirmation first. A change without an
+/// object gets a page with the reason `missing`, which is the same for ids of other accounts.
+async fn refused(
+    context: &HttpContext,
+    call: &mut RoutedRequest<SignedIn>,
+    error: ServiceError,
+    missing: &str,
+) -> HandlerResult {
+    let FormRefusal { status, faults, problem } = match error {
+        ServiceError::ConfirmationRequired => return Ok(ask_to_confirm(MEMBERS)),
+        ServiceError::NotFound => {
+            let page = MessagePage::new("Nothing was changed", missing.to_owned()).with_link(MEMBERS, "Members");
+            return Ok(screen(page.html()).with_status(StatusCode::NOT_FOUND));
+        }
+        error => FormRefusal::of(error)?,
+    };
     let reasons: Vec<String> = faults.into_iter().map(|fault| fault.text).chain(problem).collect();
     let again = MembersScreen { problem: reasons.join(" "), ..members_screen(context, call).await? };
     reply_with(&again, status)

@@ -65,7 +65,7 @@ async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Ha
         let admitted = context.sign_in_link_limit.admit_many(network, 1, context.service.now());
         admitted.map_err(ApiError::RateLimited)?;
     }
-    context.service.people.request_password_reset(&email).await?;
+    context.service.people.request_password_reset(&email, network).await?;
     let text = format!("If {email} has an account, a link is on its way. It works once, for an hour.");
     Ok(screen(MessagePage::new("Check your inbox", text).with_link("/sign-in", "Back to sign-in").html()))
 }
@@ -90,9 +90,9 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
             let text = "You are signed out everywhere. Sign in with the new password.".to_owned();
             Ok(screen(MessagePage::new("Password changed", text).with_link("/sign-in", "Sign in").html()))
         }
-        Err(error @ ServiceError::Invalid(_)) => {
+        Err(error @ (ServiceError::Invalid(_) | ServiceError::Busy { .. })) => {
             let refusal = FormRefusal::of(error)?;
-            let again = form(&context, token, email, refusal.fault("password"));
+            let again = form(&context, token, email, refusal.fault_or_problem("password"));
             Ok(refusal.status.apply(screen(again.html())))
         }
         // Used in the meantime.

@@ -55,10 +55,10 @@ async fn change_password(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     match context.service.people.change_password(&call.caller.session, passwords, &browser).await {
         Ok(new) => Ok(with_session(&context, see_other(&Toast::address(SECURITY, "saved", 1)), &new)),
         Err(ServiceError::ConfirmationRequired) => Ok(ask_to_confirm(SECURITY)),
-        Err(error @ ServiceError::Invalid(_)) => {
+        Err(error @ (ServiceError::Invalid(_) | ServiceError::TooManyTries { .. } | ServiceError::Busy { .. })) => {
             let refusal = FormRefusal::of(error)?;
             let again = security_screen(&context, &mut call).await?;
-            let again = again.with_faults(refusal.fault("current"), refusal.fault("password"));
+            let again = again.with_faults(refusal.fault_or_problem("current"), refusal.fault("password"));
             reply_with(&again, refusal.status)
         }
         Err(error) => Err(error.into()),

@@ -98,6 +98,10 @@ async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Ha
     check_origin(&call.headers, context.service.base_url())?;
     let fields = FormFields::read(&mut call).await?;
     let (next, email) = (safe_next(fields.raw("next")).to_owned(), fields.raw("email").trim().to_owned());
+    if !context.service.people.sends_mail() {
+        let text = "This installation sends no mail. Sign in with your password.".to_owned();
+        return Ok(screen(form(&context, &next, &email, Some(text)).html()).with_status(StatusCode::BAD_REQUEST));
+    }
     if let Err(rule) = parallax_core::text::parse_email(&email) {
         let text = format!("The email address {rule}.");
         return Ok(screen(form(&context, &next, &email, Some(text)).html()).with_status(StatusCode::BAD_REQUEST));
@@ -109,7 +113,7 @@ async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Ha
     }
     let browser = browser_of(&call.headers, is_https(&context)).unwrap_or_else(rand::random::<BrowserId>);
     let is_kept = fields.one("keep").is_some();
-    let request = DashboardLinkRequest { email: email.clone(), browser, next, is_kept };
+    let request = DashboardLinkRequest { email: email.clone(), browser, network, next, is_kept };
     context.service.people.request_link(&request).await?;
     let text = format!(
         "If {email} has an account, a sign-in link is on its way. It works once, for 15 minutes, in this browser."

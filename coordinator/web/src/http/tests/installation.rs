@@ -75,12 +75,11 @@ fn agent_path(no: u128) -> String {
 
 /// An owner who operates the installation, too.
 pub(super) async fn operator(client: &TestClient) -> SignedInBrowser {
-    let session = client.world.signed_in(Role::Owner).await;
+    let person = client.world.signed_in(Role::Owner).await.session.person;
     let people = &client.world.service.people;
     let members = people.members(client.world.owner.id).await.unwrap();
-    let (person, _) = members.last().unwrap();
-    people.set_operator(&person.email, true).await.unwrap();
-    SignedInBrowser::of(client, &session)
+    people.set_operator(&members.last().unwrap().0.email, true).await.unwrap();
+    SignedInBrowser::of(client, &people.test_session(client.world.owner.id, person).await)
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ pub(crate) struct MembersScreen {
     pub sends_mail: bool,
     /// Reason why a change was refused; empty if there is none.
     pub problem: String,
-    /// Key by which a repetition is not done twice.
+    /// Beginning of the keys by which a repetition is not done twice.
     pub once: String,
 }
 
@@ -48,6 +48,10 @@ pub(crate) struct MemberRow {
 }
 
 impl MemberRow {
+    const fn role_name(&self) -> &'static str {
+        role_name(self.role)
+    }
+
     /// Roles as choices: value, text, and true for the present one.
     fn roles(&self) -> [(&'static str, &'static str, bool); Role::ALL.len()] {
         Role::ALL.map(|role| (role.name(), role_name(role), role == self.role))

@@ -114,6 +114,12 @@ impl FormRefusal {
         self.faults.iter().find(|fault| fault.field == field).map(|fault| fault.text.clone()).unwrap_or_default()
     }
 
+    /// Returns the fault of a field, or else the reason that is about none, for a form whose only place is at that field.
+    pub(in crate::http) fn fault_or_problem(&self, field: &str) -> String {
+        let fault = Some(self.fault(field)).filter(|fault| !fault.is_empty());
+        fault.or_else(|| self.problem.clone()).unwrap_or_default()
+    }
+
     /// Writes the reasons into the form.
     pub(in crate::http) fn apply(self, form: &mut FormView) -> FormStatus {
         form.faults = self.faults;
