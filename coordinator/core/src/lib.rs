@@ -10,6 +10,7 @@ pub mod account;
 pub mod acknowledgement;
 pub mod alert_settings;
 pub mod assign;
+pub mod audit;
 pub mod block;
 mod boxed_if_set;
 pub mod check;

@@ -1,6 +1,7 @@
 //! Callers of the service: API keys and signed-in persons, with their reach and permissions.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use parallax_core::acknowledgement::ActorName;
 use parallax_core::id::{AccountId, KeyId, PageId, PersonId};
@@ -19,6 +20,8 @@ pub struct Caller {
     pub account: AccountId,
     /// The only page that it reaches, if it is bound to one.
     pub page: Option<PageId>,
+    /// Address that the request came from, for the audit log; none if unknown.
+    pub address: Option<IpAddr>,
 }
 
 /// An API key, or a person who is signed in to the dashboard.
@@ -61,7 +64,13 @@ impl fmt::Display for ActorId {
 impl Caller {
     /// Makes a caller of an API key.
     pub fn of_key(key: ApiKey) -> Self {
-        Self { account: key.account, page: key.page, actor: Actor::Key(key) }
+        Self { account: key.account, page: key.page, address: None, actor: Actor::Key(key) }
+    }
+
+    /// The same caller, whose request came from that address.
+    #[must_use]
+    pub fn at(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
     }
 
     /// Returns true if the caller reaches the page: same account and, for a key of one page, that page.

@@ -199,6 +199,7 @@ impl ServiceContext {
             }
             let (created, mut batch) = make(page).await?;
             self.note_editor(caller, &mut batch);
+            self.log_change(caller, &mut batch)?;
             self.store_answer(once, &created, &mut batch)?;
             Ok((RequestOutcome::Fresh(created), (!batch.is_empty()).then_some(batch)))
         })

@@ -6,7 +6,9 @@
 //! change it is read and decided again. Operations that no caller may use are documented as called by the operator.
 
 pub mod accounts;
+pub mod audit;
 mod caller;
+mod client_network;
 mod context;
 pub mod dashboard;
 pub mod domain_verification;
@@ -46,6 +48,7 @@ use tokio::sync::{Notify, watch};
 use self::accounts::AccountService;
 use self::accounts::keys::KeyService;
 use self::alert_settings::AlertSettingsService;
+use self::audit::AuditService;
 pub use self::caller::{Actor, ActorId, Caller};
 use self::context::ServiceContext;
 pub use self::context::ServiceSettings;
@@ -118,6 +121,8 @@ pub struct Services {
     pub mesh: MeshService,
     /// The store, for the operator.
     pub store: StoreService,
+    /// Audit logs of accounts.
+    pub audit: AuditService,
     /// Undo of changes that were made a moment ago.
     pub undo: Arc<UndoService>,
     context: Arc<ServiceContext>,
@@ -153,6 +158,7 @@ impl Services {
             alert_settings: AlertSettingsService::new(context),
             destinations,
             deliveries: DeliveryService::new(context),
+            audit: AuditService::new(context),
             undo: Arc::new(UndoService::new(context, undo)),
             subscribers,
             people: PeopleService::new(context),

@@ -1,6 +1,7 @@
 //! The service over a store in memory: fixed test accounts, and the rules that no interface may bypass.
 
 mod account_limits;
+mod audit;
 mod confirmation_limits;
 mod dashboard;
 mod domains;

@@ -6,6 +6,7 @@ use std::fmt;
 
 use parallax_core::account::Account;
 use parallax_core::alert_settings::{AlertSettings, AnnouncedOutages};
+use parallax_core::audit::AuditEntry;
 use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
@@ -48,6 +49,8 @@ pub const MAX_BYTES: usize = 16 << 20;
 pub const MAX_EXPIRED_PER_OP: usize = 256;
 /// Entries that one [`Op::TrimReadings`] or [`Op::TrimEvents`] removes, at most.
 pub const MAX_TRIMMED_PER_OP: usize = 1024;
+/// Entries of the audit log that one [`Op::AppendAuditEntry`] evicts, at most.
+pub(super) const MAX_EVICTED_AUDIT_ENTRIES: usize = 4;
 /// Days that one [`Op::DeleteBlocks`] or [`Op::DeleteHours`] removes, at most.
 pub const MAX_DAYS_PER_OP: usize = 4;
 /// Blocks, hours and days that one [`Op::CompactHistory`] compacts, at most of each.
@@ -264,6 +267,9 @@ pub enum Op {
     PutKey(Box<ApiKey>),
     /// Deletes an API key.
     DeleteKey(KeyId),
+    /// Appends an entry to its account's audit log. Entries beyond
+    /// [`MAX_AUDIT_ENTRIES`](parallax_core::audit::MAX_AUDIT_ENTRIES) and a few that are no longer kept are evicted, oldest first.
+    AppendAuditEntry(Box<AuditEntry>),
     /// Stores a person, with their email address.
     PutPerson(Box<Person>),
     /// Stores a person's membership of an account.

@@ -1,5 +1,6 @@
 //! The contract of a storage engine, run on both engines.
 
+mod audit;
 mod history;
 mod idempotency;
 mod incidents;
@@ -14,6 +15,7 @@ use parallax_core::id::{AgentId, InvitationId, KeyId};
 use parallax_core::machine::MachineState;
 use parallax_core::vantage::{NetworkNo, Region, VantageNo};
 
+use self::audit::{audit_entries_are_evicted_when_they_are_too_many_or_too_old, audit_entries_are_listed_newest_first};
 use self::history::{
     compaction_changes_no_query_result, history_is_found_by_range, old_days_are_deleted_oldest_first_and_few_at_a_time,
 };
@@ -64,6 +66,8 @@ macro_rules! rules {
 }
 
 rules! {
+    audit_entries_are_listed_newest_first
+    audit_entries_are_evicted_when_they_are_too_many_or_too_old
     a_document_reads_back_with_the_revision_that_wrote_it
     a_batch_is_written_whole_or_not_at_all
     each_batch_of_a_group_sees_those_before_it

@@ -4,6 +4,7 @@
 //! [`Arc<dyn StoreRead>`](StoreRead). It has two engines, [`memory`] for tests and `disk` for production; one test suite runs on
 //! both. No key and no bytes are visible outside this crate, and only the program names an engine.
 
+mod audit;
 pub mod batch;
 #[cfg(test)]
 pub(crate) mod contract;
@@ -20,6 +21,7 @@ pub mod samples;
 pub mod snapshots;
 mod write_health;
 
+pub use audit::{AuditRead, NumberedAuditEntry};
 pub use batch::{Batch, CommitReceipt, Expect, MAX_EXPIRED_PER_OP, Op, Presence};
 pub use blobs::{Block, Checkpoint, Rollup, StoredResponse};
 pub use handle::Store;
@@ -231,7 +233,7 @@ pub struct CompactionResult {
 ///
 /// Queries for one record, a cursor or a counter take microseconds and may be called from async code directly; those
 /// that return lists go through [`Store::reader`].
-pub trait StoreRead: NotificationRead + PeopleRead + Send + Sync + fmt::Debug {
+pub trait StoreRead: AuditRead + NotificationRead + PeopleRead + Send + Sync + fmt::Debug {
     /// The account.
     fn account(&self, id: AccountId) -> Result<Option<VersionedValue<Account>>>;
     /// Every account, by id.

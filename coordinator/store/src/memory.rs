@@ -1,5 +1,6 @@
 //! The storage engine for tests: ordered maps of records behind one lock.
 
+mod audit;
 mod notifications;
 mod people;
 mod read;
@@ -56,6 +57,7 @@ struct MemoryState {
     deploys: Records<DeployId, Deploy>,
     notifications: notifications::MemoryNotifications,
     people: people::MemoryPeople,
+    audit: audit::MemoryAudit,
     stored_responses: Records<String, StoredResponse>,
     machines: BTreeMap<MonitorId, MachineState>,
     pings: BTreeMap<(MonitorId, u64), StoredPing>,
@@ -291,6 +293,7 @@ impl MemoryState {
                 let pages = &self.pages;
                 self.notifications.apply(op, revision, |page| pages.contains_key(&page));
             }
+            Op::AppendAuditEntry(entry) => self.audit.append(entry),
             Op::PutPerson(_)
             | Op::PutAccountMember(_)
             | Op::DeleteAccountMember(..)

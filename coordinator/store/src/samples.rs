@@ -1,5 +1,6 @@
 //! Sample records for tests of this crate and of those that use it (feature `samples`), numbered for distinction.
 
+mod audit;
 mod people;
 
 use std::path::Path;
@@ -31,6 +32,7 @@ use parallax_core::subscriber::{Bulletin, Contact, Subscriber};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{NetworkNo, Region, VantageNo};
 
+pub use self::audit::*;
 pub use self::people::*;
 use crate::memory::MemoryStore;
 use crate::{Batch, Block, CommitReceipt, Op, Result, Rollup, StoreRead, StoreWrite, StoredResponse, disk};

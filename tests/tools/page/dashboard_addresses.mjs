@@ -78,6 +78,8 @@ export const addresses = [
     ["key-new", "/app/account/keys/new"],
     ["members", "/app/account/members"],
     ["member-invite", "/app/account/members/invite"],
+    ["audit", "/app/account/audit"],
+    ["plan", "/app/account/plan"],
   ]),
   ...of("operators", [
     ["mesh", "/app/mesh"],

@@ -14,6 +14,7 @@ use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 use subtle::ConstantTimeEq;
 
+use crate::audit::ChangeAuthor;
 use crate::context::ServiceContext;
 use crate::idempotency::{IdempotencyKey, IdempotentRequest, RequestOutcome};
 use crate::last_uses::LastUses;
@@ -78,7 +79,8 @@ impl KeyService {
     /// [`ServiceError::NotFound`] for an account or page that does not exist, [`ServiceError::Invalid`] for an invalid
     /// name, [`ServiceError::PlanLimit`] if the account has the maximum of keys.
     pub async fn create(&self, new: NewKey) -> ServiceResult<(ApiKey, ApiKeyText)> {
-        self.create_with(new, &mut Batch::new()).await
+        let author = ChangeAuthor::operator(new.account);
+        self.create_with(author, new, &mut Batch::new()).await
     }
 
     /// Creates a key on the caller's account; none if the same form was sent before, since a key is shown once.
@@ -101,7 +103,7 @@ impl KeyService {
         }
         let mut batch = Batch::new();
         self.context.store_answer(&once, &(), &mut batch)?;
-        self.create_with(new, &mut batch).await.map(Some)
+        self.create_with(caller.into(), new, &mut batch).await.map(Some)
     }
 
     /// Lists the keys of the caller's account, oldest first.
@@ -133,6 +135,7 @@ impl KeyService {
             let mut batch = Batch::new();
             batch.expect(Expect::Key(id, Presence::Present)).write(Op::DeleteKey(id));
             self.context.record_undo(caller, once, || InverseChange::Key(Box::new(key.clone())), &mut batch);
+            self.context.log_change(caller, &mut batch)?;
             self.context.store_answer(once, &(), &mut batch)?;
             Ok(((RequestOutcome::Fresh(()), Some(key)), Some(batch)))
         });
@@ -146,7 +149,12 @@ impl KeyService {
         self.with_key_index(|names| names.insert(key.hash, key.id)).map(|_| ())
     }
 
-    async fn create_with(&self, new: NewKey, batch: &mut Batch) -> ServiceResult<(ApiKey, ApiKeyText)> {
+    async fn create_with(
+        &self,
+        author: ChangeAuthor,
+        new: NewKey,
+        batch: &mut Batch,
+    ) -> ServiceResult<(ApiKey, ApiKeyText)> {
         let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| ValidationErrors::single("name", rule))?;
         batch.expect(Expect::Account(new.account, Presence::Present));
         if let Some(page) = new.page {
@@ -174,6 +182,7 @@ impl KeyService {
             last_used_at: None,
         };
         batch.expect(Expect::Key(key.id, Presence::Absent)).write(key.clone());
+        self.context.log_change(author, batch)?;
         self.index(&key)?;
         self.context.store().commit(std::mem::take(batch)).await.inspect_err(|_| self.evict(&key))?;
         Ok((key, secret))
@@ -199,6 +208,7 @@ impl KeyService {
         let key = self.context.store().reader().key(id)?.ok_or(ServiceError::NotFound)?.value;
         let mut batch = Batch::new();
         batch.write(Op::DeleteKey(id));
+        self.context.log_change(ChangeAuthor::operator(key.account), &mut batch)?;
         self.context.store().commit(batch).await?;
         self.evict(&key);
         Ok(())

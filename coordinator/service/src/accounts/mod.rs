@@ -1,6 +1,7 @@
 //! Accounts, their plans and their usage, managed by the operator; and API keys.
 
 pub mod keys;
+pub mod meters;
 pub mod usage;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use parallax_core::validation::ValidationErrors;
 use parallax_notify::render::plan_change::{DowngradeEffects, downgrade_mail};
 use parallax_store::{Batch, Expect, Presence, StoreRead, VersionedValue};
 
+use super::audit::ChangeAuthor;
 use super::context::ServiceContext;
 use super::{ServiceError, ServiceResult};
 
@@ -102,6 +104,7 @@ impl AccountService {
                     batch.write(self.plan_change_mail(&changed, &stops));
                 }
                 batch.expect(Expect::Account(id, Presence::At(account.revision))).write(changed.clone());
+                self.context.log_change(ChangeAuthor::operator(id), &mut batch)?;
                 for page in pages {
                     batch.event(Event {
                         at: self.context.now(),

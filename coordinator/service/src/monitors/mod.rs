@@ -156,6 +156,7 @@ impl MonitorService {
                 CheckKind::Component => Expect::ComponentsBelow(account.value.id, room),
                 _ => Expect::MonitorsBelow(account.value.id, room),
             });
+            self.context.log_change(caller, &mut batch)?;
             self.context.store_answer(once, &monitor_view, &mut batch)?;
             match self.context.commit(Some(batch)).await {
                 Ok(()) => {

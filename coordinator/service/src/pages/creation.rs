@@ -13,6 +13,7 @@ use parallax_store::{Batch, Expect, Presence};
 
 use super::PageService;
 use super::editing::{EditedPage, hash_new_password};
+use crate::audit::ChangeAuthor;
 use crate::destinations::default_destination::default_destination;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
 use crate::{Caller, ServiceError, ServiceResult};
@@ -86,6 +87,7 @@ impl PageService {
                 batch.write(page.clone()).write(default_destination(page.id, account.value.email, self.context.now()));
                 batch.ops.extend(ops.iter().cloned());
                 batch.event(self.context.page_event(page.id, EditKind::Created));
+                self.context.log_change(caller, &mut batch)?;
                 self.context.store_answer(once, page, &mut batch)?;
                 Ok((RequestOutcome::Fresh(page.clone()), Some(batch)))
             })
@@ -125,6 +127,7 @@ impl PageService {
                     .expect(Expect::Page(page.id, Presence::Absent));
                 batch.write(page.clone()).write(default_destination(page.id, owner.email, self.context.now()));
                 batch.event(self.context.page_event(page.id, EditKind::Created));
+                self.context.log_change(ChangeAuthor::operator(account), &mut batch)?;
                 Ok((page.clone(), Some(batch)))
             })
             .await

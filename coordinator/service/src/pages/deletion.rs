@@ -68,6 +68,7 @@ impl PageService {
                 for key in &keys {
                     batch.write(Op::DeleteKey(key.value.id));
                 }
+                self.context.log_change(caller, &mut batch)?;
                 self.context.store_answer(once, &(), &mut batch)?;
                 Ok(((RequestOutcome::Fresh(()), keys), Some(batch)))
             })

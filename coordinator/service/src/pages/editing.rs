@@ -15,6 +15,7 @@ use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 use sha2::{Digest, Sha256};
 
 use super::PageService;
+use crate::audit::ChangeAuthor;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
 use crate::page_access::authorize::AuthorizedPage;
 use crate::page_access::password;
@@ -50,7 +51,7 @@ impl PageService {
     ) -> ServiceResult<RequestOutcome<Page>> {
         let is_look = !edit.changes_address() && !edit.changes_access();
         caller.require(if is_look { Permission::Edit } else { Permission::ManagePage })?;
-        self.apply(id, edit, once, &|| self.context.accessible_page(caller, id)).await
+        self.apply(Some(caller), id, edit, once, &|| self.context.accessible_page(caller, id)).await
     }
 
     /// Edits a page; called by the operator.
@@ -60,7 +61,7 @@ impl PageService {
     pub async fn edit_as_operator(&self, id: PageId, edit: &PageEdit) -> ServiceResult<Page> {
         let once = IdempotentRequest::new(None, &|_: &Page| Vec::new());
         let stored = || self.context.store().reader().page(id)?.ok_or(ServiceError::NotFound);
-        match self.apply(id, edit, &once, &stored).await? {
+        match self.apply(None, id, edit, &once, &stored).await? {
             RequestOutcome::Fresh(page) => Ok(page),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => {
                 Err(ServiceError::Internal("an edit without an idempotency key was replayed".to_owned()))
@@ -108,8 +109,10 @@ impl PageService {
         Ok(PagePreview { page, logo })
     }
 
+    /// Applies an edit of that caller, or of the operator.
     async fn apply(
         &self,
+        caller: Option<&Caller>,
         id: PageId,
         edit: &PageEdit,
         once: &IdempotentRequest<'_, Page>,
@@ -141,6 +144,8 @@ impl PageService {
                     }
                     batch.event(self.context.page_event(id, EditKind::Changed));
                 }
+                let author = caller.map_or_else(|| ChangeAuthor::operator(page.value.account), ChangeAuthor::from);
+                self.context.log_change(author, &mut batch)?;
                 self.context.store_answer(once, &changed, &mut batch)?;
                 Ok((RequestOutcome::Fresh(changed), (!batch.is_empty()).then_some(batch)))
             })

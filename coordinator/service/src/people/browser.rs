@@ -7,6 +7,7 @@ use parallax_core::login_session::{LoginSessionId, cut_user_agent};
 use parallax_core::one_time_link::LinkId;
 use sha2::{Digest, Sha256};
 
+use crate::client_network::{network_of, network_text};
 use crate::secret_text;
 
 /// A browser that signs in.
@@ -27,7 +28,7 @@ impl BrowserInfo {
     pub fn new(address: Option<IpAddr>, user_agent: &str, old_session: Option<SessionToken>) -> Self {
         let network = address.map(network_of);
         Self {
-            network: network.map(|(block, length)| format!("{block}/{length}")),
+            network: address.map(network_text),
             network_key: network.map(|(block, _)| match block {
                 IpAddr::V4(block) => u128::from(u32::from(block)),
                 IpAddr::V6(block) => u128::from(block),
@@ -35,14 +36,6 @@ impl BrowserInfo {
             user_agent: cut_user_agent(user_agent),
             old_session,
         }
-    }
-}
-
-/// Returns the network of an address, with the length of its prefix.
-fn network_of(address: IpAddr) -> (IpAddr, u32) {
-    match address.to_canonical() {
-        IpAddr::V4(address) => (IpAddr::V4((u32::from(address) & !0xff).into()), 24),
-        IpAddr::V6(address) => (IpAddr::V6((u128::from(address) & !(u128::MAX >> 48)).into()), 48),
     }
 }
 

@@ -118,6 +118,7 @@ impl PeopleService {
                 let mut batch = Batch::new();
                 // Not one that its person is using now.
                 batch.expect(Expect::OneTimeLink(link.id, Presence::Present)).write(Op::DeleteOneTimeLink(link.id));
+                self.context.log_change(caller, &mut batch)?;
                 self.context.store_answer(once, &(), &mut batch)?;
                 Ok((true, Some(batch)))
             })
@@ -164,6 +165,7 @@ impl PeopleService {
                 let people = (current.person.email.as_str(), stored.email.as_str());
                 let mail = DeliveryMessage::Mail(render::member_invitation(base_url, people, role, &url));
                 self.context.mail_visitor((None, EVENT), &email, mail, expires_at, &mut batch);
+                self.context.log_change(current.author(), &mut batch)?;
                 self.context.store_answer(once, &(), &mut batch)?;
                 Ok((Some((charge, role)), Some(batch)))
             })

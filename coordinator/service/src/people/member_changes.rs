@@ -89,6 +89,7 @@ impl PeopleService {
                 }
                 batch.expect(Expect::AccountMember(account, person, Presence::At(revision)));
                 batch.write(AccountMember { role, ..value });
+                self.context.log_change(current.author(), &mut batch)?;
                 Ok(((value.role, ended), Some(batch)))
             })
             .await?;
@@ -129,6 +130,7 @@ impl PeopleService {
                 let ended = self.end_sessions_of(person, |it| it.account == account, &mut batch).await?;
                 batch.expect(Expect::AccountMember(account, person, Presence::At(revision)));
                 batch.write(Op::DeleteAccountMember(account, person));
+                self.context.log_change(current.author(), &mut batch)?;
                 self.context.store_answer(once, &(), &mut batch)?;
                 Ok((Some(ended), Some(batch)))
             })

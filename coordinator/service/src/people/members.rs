@@ -10,6 +10,7 @@ use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence};
 
 use super::PeopleService;
+use crate::audit::ChangeAuthor;
 use crate::page_access::password;
 use crate::{ServiceError, ServiceResult};
 
@@ -72,6 +73,7 @@ impl PeopleService {
                 let mut batch = Batch::new();
                 batch.expect(Expect::Account(account, Presence::Present)).expect(Expect::Person(id, Presence::Absent));
                 batch.write(person.clone()).write(member);
+                self.context.log_change(ChangeAuthor::operator(account), &mut batch)?;
                 Ok((person.clone(), Some(batch)))
             })
             .await
@@ -110,6 +112,9 @@ impl PeopleService {
                 }
                 let changed = Person { is_operator, ..stored.value };
                 batch.expect(Expect::Person(id, Presence::At(stored.revision))).write(changed.clone());
+                if let Some(membership) = self.first_membership(id)? {
+                    self.context.log_change(ChangeAuthor::operator(membership.account), &mut batch)?;
+                }
                 Ok((changed, Some(batch)))
             })
             .await

@@ -43,6 +43,7 @@ pub use self::member_changes::MemberDetails;
 pub use self::members::NewPerson;
 pub use self::passwords::PasswordSignIn;
 pub use self::set_up::{SetUpAccount, SetUpDetails};
+use crate::audit::ChangeAuthor;
 use crate::context::ServiceContext;
 use crate::last_uses::LastUses;
 use crate::{Actor, Caller, ServiceError, ServiceResult};
@@ -79,12 +80,17 @@ pub struct CurrentSession {
 }
 
 impl CurrentSession {
+    /// The person as the author of changes.
+    pub(crate) fn author(&self) -> ChangeAuthor {
+        ChangeAuthor::person(self.session.account, &self.person, self.session.network.clone())
+    }
+
     /// The person as a caller of the services.
     pub fn caller(&self) -> Caller {
         let Person { id, is_operator, .. } = self.person;
         let name = self.person.display_name().to_owned();
         let actor = Actor::Person { id, name, role: self.role, is_operator };
-        Caller { actor, account: self.session.account, page: None }
+        Caller { actor, account: self.session.account, page: None, address: None }
     }
 }
 

@@ -155,6 +155,7 @@ impl UndoService {
             return Ok((UndoOutcome::Refused(obstacles), None));
         }
         self.context.note_editor(caller, &mut batch);
+        self.context.log_change(caller, &mut batch)?;
         let name = record_name(caller, token);
         let used = StoredResponse { response: UndoRecord::used(), ..*stored };
         batch.expect(Expect::StoredResponse(name.clone(), Presence::At(revision)));

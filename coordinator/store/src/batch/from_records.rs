@@ -1,6 +1,7 @@
 //! Writes of records: each kind of record converts to the operation that stores it.
 
 use parallax_core::account::Account;
+use parallax_core::audit::AuditEntry;
 use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
@@ -31,5 +32,6 @@ puts! {
     Account => PutAccount, Page => PutPage, Monitor => PutMonitor, ApiKey => PutKey, AgentRecord => PutAgent,
     Invitation => PutInvitation, Incident => PutIncident, Series => PutSeries, Deploy => PutDeploy, Destination => PutDestination,
     Subscriber => PutSubscriber, Bulletin => PutBulletin, Delivery => PutDelivery, Person => PutPerson,
-    AccountMember => PutAccountMember, LoginSession => PutLoginSession, OneTimeLink => PutOneTimeLink
+    AccountMember => PutAccountMember, LoginSession => PutLoginSession, OneTimeLink => PutOneTimeLink,
+    AuditEntry => AppendAuditEntry
 }

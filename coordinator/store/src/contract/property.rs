@@ -48,6 +48,7 @@ fn op() -> impl Strategy<Value = Op> {
     let records = prop_oneof![
         n().prop_map(|n| account(n).into()),
         n().prop_map(|n| Op::DeleteAccount(account_id(n))),
+        n().prop_map(|n| Op::from(audit_entry(n, 7))),
         (n(), n(), 0..5u8).prop_map(|(n, account, slug)| page(n, account, &format!("s{slug}")).into()),
         (n(), n(), 0..3u8)
             .prop_map(|(n, slug, host)| page_with_host(n, &format!("s{slug}"), &format!("h{host}")).into()),
@@ -195,6 +196,7 @@ fn people(reader: &dyn StoreRead, n: u128) -> Vec<String> {
         format!("{:?} {:?}", reader.login_sessions_of(person_id(n)), reader.one_time_link(link_id(n))),
         format!("{:?}", reader.one_time_links_of(LinkOwner::Account(account_id(n)))),
         format!("{:?}", reader.one_time_links_of(LinkOwner::Person(person_id(n)))),
+        format!("{:?}", reader.audit_entries(account_id(n), Some(4), 2)),
     ]
 }
 

@@ -23,6 +23,7 @@
 //! | `xe` | expiry, idempotency name | |
 //! | `xi` | API key, expiry, rest of the idempotency name | bytes of the stored response |
 //! | `xj` | API key | number of stored responses, and their bytes |
+//! | `al` `an` | account, number; account | entry of the audit log; its oldest and next number |
 //! | `xv` | monitor, event sequence | |
 //! | `ms` | monitor | machine state |
 //! | `pi` | monitor, ping number modulo the pings kept per monitor | ping |

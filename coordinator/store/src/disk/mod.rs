@@ -5,6 +5,7 @@
 //! cut), then the watermark. Every value has a checksum, and none is so long that sled would move it to a file of its
 //! own.
 
+mod audit;
 mod cache_eviction;
 mod compaction;
 mod files;

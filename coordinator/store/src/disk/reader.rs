@@ -63,7 +63,7 @@ impl DiskReader {
     }
 
     /// Returns the first records of a range, read in slices.
-    fn first<T: DeserializeOwned>(&self, range: Range<TreeKey>, limit: usize) -> Result<Vec<(IVec, T)>> {
+    pub(super) fn first<T: DeserializeOwned>(&self, range: Range<TreeKey>, limit: usize) -> Result<Vec<(IVec, T)>> {
         let Range { mut start, end } = range;
         let mut records = Vec::new();
         loop {

@@ -3,6 +3,7 @@
 use parallax_certs::sealing::Keyring;
 use parallax_core::account::Account;
 use parallax_core::alert_settings::{AlertSettings, AnnouncedOutages};
+use parallax_core::audit::AuditEntry;
 use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
@@ -56,6 +57,7 @@ fn decoder(key: &[u8]) -> Option<Decoder> {
         b"do" => decodes::<(u64, AnnouncedOutages)>,
         b"dr" => decodes::<(u64, ResponseRecord)>,
         b"vd" => decodes::<(u64, Delivery)>,
+        b"al" => decodes::<AuditEntry>,
         b"ms" => decodes::<MachineState>,
         b"ev" => decodes::<Event>,
         b"pi" => decodes::<StoredPing>,

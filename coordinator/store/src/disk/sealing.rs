@@ -20,7 +20,7 @@
 pub(super) const KEYS_KEY: &[u8] = b"!k";
 
 /// Prefixes of records that are sealed.
-const SEALED: [&[u8]; 6] = [b"dm", b"dt", b"du", b"vd", b"dr", b"pi"];
+const SEALED: [&[u8]; 7] = [b"dm", b"dt", b"du", b"vd", b"dr", b"pi", b"al"];
 
 /// Returns true for records that are sealed once there is an encryption key.
 pub(super) fn holds_secrets(key: &[u8]) -> bool {

@@ -28,7 +28,7 @@ use super::layout::{self, TreeKey};
 use super::notifications;
 use super::pages;
 use super::pending::PendingChanges;
-use super::{people, people_layout};
+use super::{audit, people, people_layout};
 use crate::batch::MAX_TRIMMED_PER_OP;
 use crate::{Batch, CommitReceipt, Expect, Op, Presence, Result, StoreError};
 
@@ -194,6 +194,7 @@ fn apply(pending: &mut PendingChanges<'_>, op: &Op) -> Result<()> {
             delete_key_entry(pending, *id)?;
             pending.delete(layout::key(*id))
         }
+        Op::AppendAuditEntry(entry) => audit::append(pending, entry),
         Op::PutPerson(person) => people::put_person(pending, person),
         Op::PutAccountMember(member) => people::put_member(pending, member),
         Op::DeleteAccountMember(account, person) => people::delete_member(pending, *account, *person),

@@ -23,7 +23,7 @@ use super::response::HttpResponse;
 use super::route::{HttpRoute, RouteTable};
 use super::routed_request::{NoStoreFlag, RoutedRequest};
 use super::routes::routes;
-use super::server::client_ip::PeerAddress;
+use super::server::client_ip::{PeerAddress, client_address};
 use super::server::response_memory::{ResponseMemory, ResponseOwner};
 use super::server::{drain_body, request_timeout};
 use super::{API_PREFIX, HttpContext, dashboard, error_hints, legacy, public};
@@ -148,7 +148,7 @@ async fn dispatch(
             );
         }
     };
-    let caller = auth::authenticate(&context, &headers, peer, allowance)?;
+    let caller = auth::authenticate(&context, &headers, peer, allowance)?.at(client_address(peer, &headers));
     let reader = ResponseOwner::Account(caller.account);
     let reservation = context.response_memory.reserve(reader)?;
     if let Ok(HttpRoute::Mcp(handler)) = route {

@@ -9,6 +9,7 @@ mod auth;
 mod body_fields;
 mod content_negotiation;
 mod context;
+mod csv;
 mod dashboard;
 mod dispatch;
 mod docs;

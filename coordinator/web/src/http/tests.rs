@@ -9,6 +9,7 @@ mod credentials;
 mod dashboard_account;
 mod dashboard_acknowledgement;
 mod dashboard_alerts;
+mod dashboard_audit;
 mod dashboard_hostile_texts;
 mod dashboard_incidents;
 mod dashboard_members;

@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use ::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, HeaderValue};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use parallax_core::id::{MonitorId, PageId, SubscriberId};
@@ -26,12 +25,11 @@ use super::body_check::{self, BodyRules, SET_BY_SERVICE};
 use super::{enveloped_with_warnings, write_reply};
 use crate::http::HttpContext;
 use crate::http::body_fields::{BodyFields, field};
+use crate::http::csv;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::{BodyStream, HttpResponse};
 use crate::http::routed_request::RoutedRequest;
 
-/// Media type of an export.
-pub(in crate::http) const CSV: &str = "text/csv; charset=utf-8";
 /// First line of an export.
 const HEADER: &str = "address,type,state,since,monitors\r\n";
 /// Parts of an export that are read before the reply begins: a shorter one is whole.
@@ -159,10 +157,7 @@ pub(in crate::http) async fn export_reply(context: Arc<HttpContext>, caller: Cal
             text.push_str(&export.next_part().await?);
         }
     }
-    let file = HeaderValue::try_from(format!("attachment; filename=\"subscribers-{}.csv\"", page.slug));
-    let reply = HttpResponse::bytes(CSV, text)
-        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with(CONTENT_DISPOSITION, file.unwrap_or(HeaderValue::from_static("attachment")));
+    let reply = csv::file_reply(&format!("subscribers-{}", page.slug), text);
     Ok(if export.is_done { reply } else { reply.with_stream(export.rest()) })
 }
 
@@ -220,7 +215,7 @@ fn line(subscriber: &Subscriber, monitors: &BTreeMap<MonitorId, String>) -> Stri
         since(subscriber, state).to_string(),
         chosen.unwrap_or_default(),
     ];
-    format!("{}\r\n", cells.map(|text| cell(&text)).join(","))
+    csv::line(cells)
 }
 
 fn since(subscriber: &Subscriber, state: SubscriberState) -> Timestamp {
@@ -238,36 +233,12 @@ fn host(url: &str) -> String {
     Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Writes a cell (RFC 4180). A text that a spreadsheet would run as a formula gets an apostrophe before it.
-fn cell(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
-    if text.contains([',', '"', '\n', '\r', ';']) || text.starts_with(' ') {
-        format!("\"{guard}{}\"", text.replace('"', "\"\""))
-    } else {
-        format!("{guard}{text}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn no_cell_is_a_formula() {
-        for (text, expected) in [
-            ("ann@example.com", "ann@example.com"),
-            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
-            ("+1@example.com", "'+1@example.com"),
-            ("-1", "'-1"),
-            ("@SUM(A1)", "'@SUM(A1)"),
-            ("\tx", "'\tx"),
-            ("\rx", "\"'\rx\""),
-            ("=1,\"2\"", "\"'=1,\"\"2\"\"\""),
-            ("Cart; API", "\"Cart; API\""),
-            ("", ""),
-        ] {
-            assert_eq!(cell(text), expected, "{text:?}");
-        }
+    fn of_a_webhook_the_host_is_exported() {
         assert_eq!(host("https://hooks.example:8443/secret?x"), "hooks.example");
     }
 }

@@ -6,6 +6,7 @@
 
 mod account_switch;
 mod alerts;
+mod audit;
 mod confirm;
 mod deploys;
 mod error_page;
@@ -28,6 +29,7 @@ mod overview;
 mod page_screen;
 mod password_reset;
 mod person;
+mod plan;
 mod search;
 mod security;
 mod session_cookie;
@@ -88,6 +90,8 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         keys::rows(),
         security::rows(),
         members::rows(),
+        audit::rows(),
+        plan::rows(),
         account_switch::rows(),
         join::rows(),
         password_reset::rows(),

@@ -30,7 +30,7 @@ pub(super) fn session_token(context: &HttpContext, headers: &HeaderMap) -> Optio
 
 /// Describes the browser of a request.
 pub(super) fn browser_info<C>(context: &HttpContext, call: &RoutedRequest<C>) -> BrowserInfo {
-    let address = client_ip::client_ip(call.peer, &call.headers).map(|client| client.address);
+    let address = client_ip::client_address(call.peer, &call.headers);
     let user_agent = call.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     BrowserInfo::new(address, user_agent, session_token(context, &call.headers))
 }

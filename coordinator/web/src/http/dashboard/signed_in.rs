@@ -19,6 +19,7 @@ use crate::http::public::{check_form_origin, safe_path};
 use crate::http::response::HttpResponse;
 use crate::http::route::Handler;
 use crate::http::routed_request::RoutedRequest;
+use crate::http::server::client_ip::client_address;
 use crate::http::server::request_timeout::{self, BodyReceived};
 use crate::http::server::response_memory::ResponseOwner;
 use crate::views::dashboard::MessagePage;
@@ -67,7 +68,7 @@ fn authenticate(context: &HttpContext, call: &RoutedRequest<()>) -> Result<Optio
     let people = &context.service.people;
     let Some(session) = people.authenticate(&token)? else { return Ok(None) };
     Ok(Some(SignedIn {
-        caller: session.caller(),
+        caller: session.caller().at(client_address(call.peer, &call.headers)),
         email: session.person.email.clone(),
         name: session.person.name.clone(),
         role: session.role,

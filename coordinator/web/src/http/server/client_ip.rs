@@ -28,6 +28,11 @@ pub(in crate::http) fn client_ip(peer: Option<PeerAddress>, headers: &HeaderMap)
     (!address.is_loopback()).then_some(ClientIp { address, is_forwarded: true })
 }
 
+/// Returns the address of a request's client, or `None` if it is unknown.
+pub(in crate::http) fn client_address(peer: Option<PeerAddress>, headers: &HeaderMap) -> Option<IpAddr> {
+    client_ip(peer, headers).map(|client| client.address)
+}
+
 /// Address that a request counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) struct ClientIp {

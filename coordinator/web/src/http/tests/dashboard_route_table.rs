@@ -14,8 +14,11 @@ pub(super) enum Users {
 }
 use Users::{Editors, Members, Operators, Owners};
 
+/// Exports, which leave an entry in the audit log.
+pub(super) const LOGGED_READS: [&str; 2] = ["/app/pages/{page}/subscribers.csv", "/app/account/audit.csv"];
+
 /// Every signed-in route with its users. What uses up a thing comes after all that needs it.
-pub(super) const ROUTES: [(&str, &str, Users); 116] = [
+pub(super) const ROUTES: [(&str, &str, Users); 119] = [
     ("GET", "/app", Members),
     ("GET", "/app/live", Members),
     ("GET", "/app/search", Members),
@@ -123,6 +126,9 @@ pub(super) const ROUTES: [(&str, &str, Users); 116] = [
     ("POST", "/app/account/members/{person}/remove", Owners),
     ("POST", "/app/account/members/invitations/{memberInvitation}/resend", Owners),
     ("POST", "/app/account/members/invitations/{memberInvitation}/revoke", Owners),
+    ("GET", "/app/account/audit", Owners),
+    ("GET", "/app/account/audit.csv", Owners),
+    ("GET", "/app/account/plan", Owners),
     ("GET", "/app/account/switch", Members),
     ("POST", "/app/account/switch", Members),
     ("GET", "/app/account/security", Members),

@@ -17,6 +17,10 @@ const KEYS: &str = "/app/account/keys";
 pub(super) const MEMBERS: &str = "/app/account/members";
 /// Address of the person's accounts.
 pub(super) const SWITCH: &str = "/app/account/switch";
+/// Address of the audit log.
+pub(super) const AUDIT: &str = "/app/account/audit";
+/// Address of the plan.
+pub(super) const PLAN: &str = "/app/account/plan";
 /// Address of sign-in and security.
 const SECURITY: &str = "/app/account/security";
 
@@ -179,7 +183,14 @@ impl SecurityScreen {
 
 /// Tabs of the account: address, text, and true for the present one. Those who may not manage it see their own alone.
 pub(super) fn tabs(frame: &Frame, current: &str) -> Vec<(&'static str, &'static str, bool)> {
-    let all = [(KEYS, "API keys"), (SECURITY, "Sign-in and security"), (MEMBERS, "Members"), (SWITCH, "Accounts")];
+    let all = [
+        (KEYS, "API keys"),
+        (SECURITY, "Sign-in and security"),
+        (MEMBERS, "Members"),
+        (AUDIT, "Audit log"),
+        (PLAN, "Plan"),
+        (SWITCH, "Accounts"),
+    ];
     let may_see = |href: &str| match href {
         SECURITY => true,
         SWITCH => frame.accounts > 1,

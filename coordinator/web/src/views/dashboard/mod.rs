@@ -5,6 +5,7 @@
 mod account;
 pub(crate) mod alerts;
 mod attention;
+pub(crate) mod audit;
 mod browser_name;
 mod bulk;
 pub(crate) mod bulk_edit;
@@ -23,6 +24,7 @@ pub(crate) mod monitor;
 mod monitor_list;
 pub(crate) mod monitor_order;
 mod overview;
+pub(crate) mod plan;
 #[cfg(test)]
 mod samples;
 mod search;

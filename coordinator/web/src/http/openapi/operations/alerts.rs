@@ -9,6 +9,7 @@ use crate::http::api::deliveries::view::{DeliveryDetailDocument, DeliveryList};
 use crate::http::api::destinations::{body, view::DestinationDocument};
 use crate::http::api::subscriber_transfer::{self, ImportDocument};
 use crate::http::api::subscribers::{self, SubscriberDocument, SubscriberList};
+use crate::http::csv;
 use crate::http::openapi::examples;
 use crate::http::openapi::operation::{ApiOperation, LIMIT_ABOUT, limit};
 
@@ -182,7 +183,7 @@ pub(super) fn operations() -> Vec<ApiOperation> {
                 "Oldest first: address, type, state, since and monitors. Of a webhook only the host is shown; a read \
                  key gets masked addresses. Cells that a spreadsheet would run as a formula begin with an apostrophe.",
             )
-            .responds_text(subscriber_transfer::CSV, "SubscriberExport", "The subscribers."),
+            .responds_text(csv::CSV, "SubscriberExport", "The subscribers."),
         ApiOperation::new("deleteSubscriber", Method::DELETE, "/pages/{pageId}/subscribers/{subscriberId}")
             .with_summary(SUBSCRIBERS, "Delete a subscriber")
             .about("Its waiting deliveries are not sent. This can't be undone.")

@@ -1,0 +1,114 @@
+//! The audit log: entries are derived from the batch that makes a change, so none can be forgotten or made up.
+
+mod author;
+mod entries;
+mod fields;
+
+use std::sync::Arc;
+
+use parallax_core::audit::{AuditAction, AuditActor, AuditEntry, AuditItem, AuditSubject};
+use parallax_core::role::Permission;
+use parallax_store::{Batch, NumberedAuditEntry};
+
+pub(crate) use self::author::ChangeAuthor;
+use crate::context::ServiceContext;
+use crate::{Caller, ServiceResult};
+
+/// Entries of one part of the list.
+pub const AUDIT_PART: usize = 50;
+/// Entries read to fill one part of a filtered list, at most: the rest is in the next part.
+const MAX_SCANNED: usize = 5_000;
+/// Entries read at a time.
+const SLICE: usize = 500;
+
+/// Reads the audit logs of accounts.
+#[derive(Debug)]
+pub struct AuditService {
+    context: Arc<ServiceContext>,
+}
+
+/// Choice of entries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Only entries with an object of this kind.
+    pub subject: Option<AuditSubject>,
+    /// Only entries with this action.
+    pub action: Option<AuditAction>,
+    /// Only entries whose actor, object's name or id contains this, without regard to case; empty for all.
+    pub text: String,
+}
+
+/// A part of an audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditPart {
+    /// Entries, newest first.
+    pub entries: Vec<NumberedAuditEntry>,
+    /// Number before which the next part begins; none at the end.
+    pub next: Option<u64>,
+}
+
+impl AuditFilter {
+    fn passes(&self, entry: &AuditEntry) -> bool {
+        let text = self.text.to_lowercase();
+        let has = |value: &str| value.to_lowercase().contains(&text);
+        let of_actor = || match &entry.actor {
+            AuditActor::Person { name, .. } | AuditActor::Key { name, .. } => has(&name.to_string()),
+            AuditActor::Operator | AuditActor::Visitor => false,
+        };
+        let passes = |item: &AuditItem| {
+            self.subject.is_none_or(|subject| item.subject == subject)
+                && self.action.is_none_or(|action| item.action == action)
+                && (text.is_empty() || has(&item.name) || has(&item.id) || of_actor())
+        };
+        entry.items.iter().any(passes)
+    }
+}
+
+impl AuditService {
+    pub(crate) fn new(context: &Arc<ServiceContext>) -> Self {
+        Self { context: Arc::clone(context) }
+    }
+
+    /// Returns the entries of the caller's account with a number below `before`, or the newest: [`AUDIT_PART`] at most.
+    ///
+    /// # Errors
+    /// `ServiceError::RoleForbids` for everyone but owners.
+    pub async fn list(&self, caller: &Caller, filter: &AuditFilter, before: Option<u64>) -> ServiceResult<AuditPart> {
+        caller.require(Permission::ManageAccount)?;
+        let (account, now, filter) = (caller.account, self.context.now(), filter.clone());
+        let read = self.context.store().read(move |store| {
+            let (mut entries, mut before, mut scanned) = (Vec::new(), before, 0);
+            loop {
+                let slice = store.audit_entries(account, before, SLICE)?;
+                scanned += slice.len();
+                let is_last = slice.len() < SLICE;
+                for it in slice {
+                    if it.entry.is_expired(now) {
+                        return Ok(AuditPart { entries, next: None });
+                    }
+                    if entries.len() == AUDIT_PART {
+                        return Ok(AuditPart { entries, next: before });
+                    }
+                    before = Some(it.number);
+                    if filter.passes(&it.entry) {
+                        entries.push(it);
+                    }
+                }
+                if is_last || scanned >= MAX_SCANNED {
+                    return Ok(AuditPart { entries, next: if is_last { None } else { before } });
+                }
+            }
+        });
+        Ok(read.await?)
+    }
+
+    /// Logs that the caller read something that only the log shows: an export, or a secret.
+    ///
+    /// # Errors
+    /// `ServiceError::Unavailable` if the store can't be written: then nothing is shown.
+    pub async fn log_read(&self, caller: &Caller, item: AuditItem) -> ServiceResult<()> {
+        let mut batch = Batch::new();
+        batch.write(self.context.audit_entry(caller, vec![item]));
+        Ok(self.context.commit(Some(batch)).await?)
+    }
+}
