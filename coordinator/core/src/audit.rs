@@ -79,8 +79,6 @@ pub enum AuditAction {
     SignInFailed,
     /// The object's data was exported.
     Exported,
-    /// A secret of the object was shown.
-    SecretShown,
 }
 
 /// Kind of object.
@@ -144,15 +142,8 @@ pub struct AuditField {
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [Self; 7] = [
-        Self::Created,
-        Self::Changed,
-        Self::Deleted,
-        Self::SignedIn,
-        Self::SignInFailed,
-        Self::Exported,
-        Self::SecretShown,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Created, Self::Changed, Self::Deleted, Self::SignedIn, Self::SignInFailed, Self::Exported];
 
     /// Name in filters and exports.
     pub const fn name(self) -> &'static str {
@@ -163,7 +154,6 @@ impl AuditAction {
             Self::SignedIn => "signed in",
             Self::SignInFailed => "sign-in failed",
             Self::Exported => "exported",
-            Self::SecretShown => "secret shown",
         }
     }
 }

@@ -6,7 +6,7 @@ pub mod edit;
 mod mask;
 
 pub use channel_kind::ChannelKind;
-pub use mask::MASK;
+pub use mask::{MASK, masked_email, masked_url};
 
 use serde::{Deserialize, Serialize};
 

@@ -17,6 +17,7 @@ pub mod check;
 mod compat;
 pub mod condition;
 pub mod confirmation;
+pub mod csv;
 pub mod delivery;
 pub mod deploy;
 pub mod destination;

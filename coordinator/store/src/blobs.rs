@@ -1,6 +1,6 @@
 //! Opaque values, encoded by their writers: blocks, roll-ups, checkpoints and stored responses.
 
-use parallax_core::id::{AccountId, KeyId, MonitorId, PersonId};
+use parallax_core::id::{AccountId, KeyId, MonitorId, PageId, PersonId};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
 
@@ -56,6 +56,8 @@ pub struct StoredResponse {
 pub(crate) const MAX_RESPONSES_PER_KEY: usize = 1000;
 /// Records that an account's changes can be undone with, at most.
 pub(crate) const MAX_RESPONSES_PER_ACCOUNT: usize = 200;
+/// Records of a page, such as the opt-outs of its subscribers, at most: with their names they are within the bytes.
+pub(crate) const MAX_RESPONSES_PER_PAGE: usize = 20_000;
 /// Their bytes, at most, with their names.
 pub(crate) const MAX_RESPONSE_BYTES_PER_KEY: usize = 2 << 20;
 
@@ -66,15 +68,24 @@ impl StoredResponse {
     }
 }
 
-/// Returns the API key, person or account and the rest of a name; `None` for a name of the service itself.
+/// Returns the API key, person, account or page and the rest of a name; `None` for a name of the service itself.
 pub(super) fn split_owner(name: &str) -> Option<(&str, &str)> {
     let is_owner = |owner: &str| {
-        owner.parse::<KeyId>().is_ok() || owner.parse::<PersonId>().is_ok() || owner.parse::<AccountId>().is_ok()
+        owner.parse::<KeyId>().is_ok()
+            || owner.parse::<PersonId>().is_ok()
+            || owner.parse::<AccountId>().is_ok()
+            || owner.parse::<PageId>().is_ok()
     };
     name.split_once('/').filter(|(owner, _)| is_owner(owner))
 }
 
 /// Returns the maximum number of stored responses of that owner.
 pub(super) fn max_responses(owner: &str) -> usize {
-    if owner.parse::<AccountId>().is_ok() { MAX_RESPONSES_PER_ACCOUNT } else { MAX_RESPONSES_PER_KEY }
+    if owner.parse::<AccountId>().is_ok() {
+        MAX_RESPONSES_PER_ACCOUNT
+    } else if owner.parse::<PageId>().is_ok() {
+        MAX_RESPONSES_PER_PAGE
+    } else {
+        MAX_RESPONSES_PER_KEY
+    }
 }

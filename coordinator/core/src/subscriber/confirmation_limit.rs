@@ -5,6 +5,8 @@ pub const PER_PAGE_MINUTE: u32 = 30;
 /// Confirmation requests per hour from one visitor over all pages: no visitor alone can use up an account's
 /// limit.
 pub const PER_VISITOR_HOUR: u32 = 30;
+/// New addresses that an account may import per hour, over all its pages: two full imports.
+pub const IMPORTED_PER_HOUR: u32 = 10_000;
 /// Maximum number of unconfirmed addresses entered by an account's owner.
 pub const MAX_UNCONFIRMED: usize = 200;
 

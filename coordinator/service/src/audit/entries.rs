@@ -11,8 +11,8 @@ use parallax_store::{Batch, Op, StoreRead};
 
 use super::author::ChangeAuthor;
 use super::fields::{ChangedFields, LoggedRecord};
-use crate::ServiceResult;
 use crate::context::ServiceContext;
+use crate::{Caller, ServiceResult};
 
 impl ServiceContext {
     /// Adds to the batch the entry of the audit log that says what it changes; none if it changes nothing that is
@@ -44,6 +44,16 @@ impl ServiceContext {
         Ok(())
     }
 
+    /// Writes the entry of an export, before its first part: what can't be logged is not exported.
+    ///
+    /// # Errors
+    /// `ServiceError::Internal` if the store can't be written.
+    pub(crate) async fn commit_export(&self, caller: &Caller, exported: Named) -> ServiceResult<()> {
+        let mut batch = Batch::new();
+        batch.write(self.audit_entry(caller, vec![item(exported, AuditAction::Exported)]));
+        Ok(self.commit(Some(batch)).await?)
+    }
+
     /// Creates an entry of these objects.
     pub(crate) fn audit_entry(&self, author: impl Into<ChangeAuthor>, items: Vec<AuditItem>) -> AuditEntry {
         let ChangeAuthor { account, actor, network } = author.into();
@@ -52,7 +62,7 @@ impl ServiceContext {
 }
 
 /// What the log says of an object: its kind, id, name and page.
-type Named = (AuditSubject, String, String, Option<PageId>);
+pub(crate) type Named = (AuditSubject, String, String, Option<PageId>);
 
 fn item((subject, id, name, page): Named, action: AuditAction) -> AuditItem {
     AuditItem { action, subject, id, name, page, fields: Vec::new() }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parallax_core::audit::{AuditAction, AuditActor, AuditEntry, AuditItem, AuditSubject};
 use parallax_core::role::Permission;
-use parallax_store::{Batch, NumberedAuditEntry};
+use parallax_store::NumberedAuditEntry;
 
 pub(crate) use self::author::ChangeAuthor;
 use crate::context::ServiceContext;
@@ -102,13 +102,13 @@ impl AuditService {
         Ok(read.await?)
     }
 
-    /// Logs that the caller read something that only the log shows: an export, or a secret.
+    /// Logs the export of the caller's own log.
     ///
     /// # Errors
-    /// `ServiceError::Unavailable` if the store can't be written: then nothing is shown.
-    pub async fn log_read(&self, caller: &Caller, item: AuditItem) -> ServiceResult<()> {
-        let mut batch = Batch::new();
-        batch.write(self.context.audit_entry(caller, vec![item]));
-        Ok(self.context.commit(Some(batch)).await?)
+    /// `ServiceError::RoleForbids` for everyone but owners, and if the store can't be written: then nothing is exported.
+    pub async fn log_export(&self, caller: &Caller) -> ServiceResult<()> {
+        caller.require(Permission::ManageAccount)?;
+        let (id, name) = (caller.account.to_string(), "this account".to_owned());
+        self.context.commit_export(caller, (AuditSubject::Account, id, name, None)).await
     }
 }

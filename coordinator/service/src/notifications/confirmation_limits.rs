@@ -8,12 +8,14 @@ use parallax_core::destination::Destination;
 use parallax_core::id::{AccountId, DestinationId, PageId, SubscriberId};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanLimitError;
-use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
+use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded, RateLimitStatus};
 use parallax_core::subscriber::confirmation_limit::{
-    ConfirmationOrigin, MAX_UNCONFIRMED, PER_PAGE_MINUTE, PER_VISITOR_HOUR,
+    ConfirmationOrigin, IMPORTED_PER_HOUR, MAX_UNCONFIRMED, PER_PAGE_MINUTE, PER_VISITOR_HOUR,
 };
+use parallax_core::subscriber::import::IMPORT_FIELD;
 use parallax_core::subscriber::{Contact, Subscriber, UNCONFIRMED_RETENTION};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
+use parallax_core::validation::ValidationErrors;
 use parallax_store::{self as storage, StoreRead};
 
 use crate::context::ServiceContext;
@@ -39,6 +41,8 @@ pub(crate) struct ConfirmationLimits {
     /// Visitors are counted apart from the owner: strangers must not keep an owner from adding subscribers.
     pages: Mutex<FixedWindowLimit<(PageId, ConfirmationOrigin)>>,
     accounts: Mutex<FixedWindowLimit<(AccountId, ConfirmationOrigin)>>,
+    /// Imported addresses of each account.
+    imports: Mutex<FixedWindowLimit<AccountId>>,
     /// Time and result of the last count of each account's confirmed addresses.
     confirmed: Mutex<BTreeMap<(AccountId, ConfirmationOrigin), (Timestamp, usize)>>,
     /// Unconfirmed addresses that owners added, with the time of the request; kept even if their records are deleted.
@@ -53,6 +57,7 @@ impl ConfirmationLimits {
             visitors: Mutex::new(FixedWindowLimit::new(HOUR)),
             pages: Mutex::new(FixedWindowLimit::new(MINUTE)),
             accounts: Mutex::new(FixedWindowLimit::new(HOUR)),
+            imports: Mutex::new(FixedWindowLimit::new(HOUR)),
             confirmed: Mutex::default(),
             unconfirmed: Mutex::default(),
         }
@@ -102,6 +107,29 @@ impl ConfirmationLimits {
         self.context
             .check_rate(&self.accounts, limit, &key)
             .map_err(|exceeded| ServiceError::AccountConfirmationLimit { origin, limit, seconds: seconds(exceeded) })
+    }
+
+    /// Checks that an account may import that many new addresses in this hour.
+    ///
+    /// # Errors
+    /// Of the field [`IMPORT_FIELD`], with the number that it may still import.
+    pub(super) fn check_import(&self, account: AccountId, added: usize) -> Result<(), ValidationErrors> {
+        let imports = self.imports.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = imports.peek(IMPORTED_PER_HOUR, &account, self.context.now());
+        let is_within = u32::try_from(added).is_ok_and(|added| added <= status.remaining);
+        if is_within { Ok(()) } else { Err(too_many_imported(added, status)) }
+    }
+
+    /// The same, and counts them.
+    ///
+    /// # Errors
+    /// As for [`Self::check_import`].
+    pub(super) fn admit_import(&self, account: AccountId, added: usize) -> Result<(), ValidationErrors> {
+        self.check_import(account, added)?;
+        let count = u32::try_from(added).unwrap_or(u32::MAX);
+        let mut imports = self.imports.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = imports.count(IMPORTED_PER_HOUR, &account, count, self.context.now());
+        if status.allowed { Ok(()) } else { Err(too_many_imported(added, status)) }
     }
 
     /// Returns true if an imported address may be asked now.
@@ -179,6 +207,16 @@ impl ConfirmationLimits {
     ) -> std::sync::MutexGuard<'_, BTreeMap<AccountId, BTreeMap<UnconfirmedAddress, Timestamp>>> {
         self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn too_many_imported(added: usize, status: RateLimitStatus) -> ValidationErrors {
+    let RateLimitStatus { limit, remaining, reset_seconds, .. } = status;
+    let minutes = reset_seconds.div_ceil(60);
+    let rule = format!(
+        "has {added} new addresses: an account may import {limit} an hour, and {remaining} more in the next \
+         {minutes} minutes"
+    );
+    ValidationErrors::single(IMPORT_FIELD, rule)
 }
 
 fn is_pending(subscriber: &Subscriber, now: Timestamp) -> bool {

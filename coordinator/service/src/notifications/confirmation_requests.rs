@@ -6,7 +6,7 @@ use parallax_core::subscriber::CONFIRMATION_INTERVAL;
 use parallax_core::subscriber::request::SubscriberAddress;
 use parallax_core::time::{DAY, Timestamp};
 use parallax_core::undo::UNDO_WINDOW;
-use parallax_store::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
+use parallax_store::{self as storage, Batch, Expect, Op, Presence, StoreRead, StoredResponse, VersionedValue};
 use sha2::{Digest, Sha256};
 
 use crate::ServiceResult;
@@ -26,6 +26,15 @@ impl ServiceContext {
         Ok(())
     }
 
+    /// Returns the key under which a person's opt-out from a page is stored: spellings of one mailbox have one. It has
+    /// no address, but a keyed hash, so that nobody who reads the store finds the person. The store keeps a bounded
+    /// number of those of a page, the newest.
+    pub(super) fn opt_out_key(&self, page: PageId, address: &SubscriberAddress) -> String {
+        let (number, mailbox) = (page.to_u128().to_be_bytes(), address.mailbox_key());
+        let hash: [u8; 16] = self.mac_prefix(&[b"opt-out", &number, mailbox.as_bytes()]);
+        format!("{page}/opted-out/{}", hex::encode(hash))
+    }
+
     /// Ends the opt-out of a person who has confirmed again.
     pub(super) fn withdraw_opt_out(
         &self,
@@ -33,7 +42,7 @@ impl ServiceContext {
         address: &SubscriberAddress,
         batch: &mut Batch,
     ) -> ServiceResult<()> {
-        let name = opt_out_key(page, address);
+        let name = self.opt_out_key(page, address);
         if let Some(known) = self.store().reader().stored_response(&name)? {
             batch.expect(Expect::StoredResponse(name.clone(), Presence::At(known.revision)));
             batch.write(Op::PutStoredResponse(name, StoredResponse { expires_at: self.now(), ..known.value }));
@@ -42,18 +51,16 @@ impl ServiceContext {
     }
 }
 
-/// Record of an opt-out. It has no address, and its name has only a hash. That of a webhook, which no import asks,
-/// counts only while an earlier removal can be undone.
+/// Record of an opt-out, for [`ServiceContext::opt_out_key`]. That of a webhook, which no import asks, counts only while
+/// an earlier removal can be undone.
 pub(super) fn opt_out(is_mailbox: bool, now: Timestamp) -> StoredResponse {
     let retention = if is_mailbox { OPT_OUT_RETENTION } else { UNDO_WINDOW };
     StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now + retention }
 }
 
-/// The key under which the opt-out of a page's subscriber is stored. Spellings of one mailbox have one key.
-pub(super) fn opt_out_key(page: PageId, address: &SubscriberAddress) -> String {
-    let digest =
-        Sha256::new().chain_update(page.to_u128().to_be_bytes()).chain_update(address.mailbox_key()).finalize();
-    format!("opted-out/{}", hex::encode(digest))
+/// Returns true if an opt-out is stored under that name.
+pub(super) fn is_opted_out(store: &dyn StoreRead, name: &str, now: Timestamp) -> storage::Result<bool> {
+    Ok(store.stored_response(name)?.is_some_and(|it| it.value.expires_at > now))
 }
 
 /// Adds to the batch that an address got its confirmation request now. `name` is its [`request_key`], and `last` the

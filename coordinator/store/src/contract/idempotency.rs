@@ -1,9 +1,11 @@
 //! Contract for stored responses: kept until they expire, and bounded per API key.
 
-use parallax_core::id::{AccountId, KeyId};
+use parallax_core::id::{AccountId, KeyId, PageId};
 
 use super::conflict;
-use crate::blobs::{MAX_RESPONSE_BYTES_PER_KEY, MAX_RESPONSES_PER_ACCOUNT, MAX_RESPONSES_PER_KEY};
+use crate::blobs::{
+    MAX_RESPONSE_BYTES_PER_KEY, MAX_RESPONSES_PER_ACCOUNT, MAX_RESPONSES_PER_KEY, MAX_RESPONSES_PER_PAGE, max_responses,
+};
 use crate::samples::*;
 use crate::{Batch, Expect, Op, Presence, StoredResponse};
 
@@ -68,5 +70,14 @@ pub(super) fn stored_responses_of_a_key_are_bounded_and_evicted_oldest_first(sto
     let kept = (0..MAX_RESPONSES_PER_ACCOUNT + 5).filter(|n| exists(store, &undo(*n))).count();
     assert_eq!((kept, exists(store, &undo(4)), exists(store, &undo(5))), (MAX_RESPONSES_PER_ACCOUNT, false, true));
     assert_eq!(remaining(store), 10);
+    // So has a page: for as many as its opt-outs, which are short.
+    let opt_out = |n: usize| format!("{}/opted-out/{n:032}", PageId::from_u128(1));
+    assert_eq!(max_responses(&PageId::from_u128(1).to_string()), MAX_RESPONSES_PER_PAGE);
+    assert!(opt_out(0).len() * MAX_RESPONSES_PER_PAGE <= MAX_RESPONSE_BYTES_PER_KEY);
+    for n in 0..3 {
+        write(store, vec![(opt_out(n), StoredResponse { response: vec![7; 1 << 20], ..small(9000 + n) })]);
+    }
+    assert_eq!([0, 1, 2].map(|n| exists(store, &opt_out(n))), [false, false, true]);
+    assert_eq!((remaining(store), exists(store, &undo(5))), (10, true));
     assert!(store.reader.verify().is_ok());
 }

@@ -14,10 +14,13 @@ use super::SubscriberService;
 use super::contact_fingerprint;
 use crate::hosts::hostname::url_host;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
+use crate::notifications::confirmation_requests::is_opted_out;
 use crate::{Caller, ServiceError, ServiceResult};
 
 /// Subscribers read per query.
 const AT_ONCE: usize = 1000;
+/// Rule for an address whose reader unsubscribed.
+const OPTED_OUT: &str = "belongs to a reader who unsubscribed: only they can subscribe again, on the page";
 
 /// Part of a list of subscribers, with a cursor.
 #[derive(Debug, Clone)]
@@ -26,6 +29,13 @@ pub struct SubscriberSlice {
     pub subscribers: Vec<Subscriber>,
     /// Cursor of the next part; `None` at the end.
     pub next: Option<SubscriberId>,
+}
+
+impl SubscriberSlice {
+    /// The same for readers who may not see the addresses.
+    pub(super) fn masked(self) -> Self {
+        Self { subscribers: self.subscribers.into_iter().map(Subscriber::masked).collect(), ..self }
+    }
 }
 
 /// State of a subscription, as its owner filters by it.
@@ -92,7 +102,7 @@ impl SubscriberCounts {
         self.confirmed() + self.asked + self.queued + self.off
     }
 
-    fn add(&mut self, subscriber: &Subscriber) {
+    pub(super) fn add(&mut self, subscriber: &Subscriber) {
         let count = match (SubscriberState::of(subscriber), &subscriber.contact) {
             (SubscriberState::Asked, _) => &mut self.asked,
             (SubscriberState::Queued, _) => &mut self.queued,
@@ -135,10 +145,7 @@ impl SubscriberService {
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that the key can't access.
     pub async fn counts(&self, caller: &Caller, page: PageId) -> ServiceResult<SubscriberCounts> {
-        self.counts_of(self.context.page(caller, page)?.id).await
-    }
-
-    pub(super) async fn counts_of(&self, page: PageId) -> ServiceResult<SubscriberCounts> {
+        let page = self.context.page(caller, page)?.id;
         let counts = self.context.store().read(move |store| {
             let mut counts = SubscriberCounts::default();
             scan(store, page, None, MAX_SUBSCRIBERS, |subscriber| {
@@ -190,25 +197,18 @@ impl SubscriberService {
                     return false;
                 }
                 if filter.admits(&subscriber) {
-                    subscribers.push(if is_masked { subscriber.masked() } else { subscriber });
+                    subscribers.push(subscriber);
                 }
                 true
             })?;
             Ok(SubscriberSlice { subscribers, next })
         });
-        Ok(slice.await?)
+        let slice = slice.await?;
+        Ok(if is_masked { slice.masked() } else { slice })
     }
 
-    /// Returns one subscriber of the page.
-    ///
-    /// # Errors
-    /// [`ServiceError::NotFound`].
-    pub fn get(&self, caller: &Caller, page: PageId, id: SubscriberId) -> ServiceResult<Subscriber> {
-        let page = self.context.page(caller, page)?;
-        Ok(self.subscriber_on(&page, id)?.value)
-    }
-
-    /// Lists up to `limit` of the page's subscribers after that one, confirmed or not, oldest first.
+    /// Lists up to `limit` of the page's subscribers after that one, confirmed or not, oldest first. A caller who may
+    /// not edit gets masked addresses.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for a page that the key can't access.
@@ -220,6 +220,16 @@ impl SubscriberService {
         limit: usize,
     ) -> ServiceResult<SubscriberSlice> {
         let page = self.context.page(caller, page)?.id;
+        let slice = self.slice(page, after, limit).await?;
+        Ok(if caller.allows(Permission::Edit) { slice } else { slice.masked() })
+    }
+
+    pub(super) async fn slice(
+        &self,
+        page: PageId,
+        after: Option<SubscriberId>,
+        limit: usize,
+    ) -> ServiceResult<SubscriberSlice> {
         let slice = self.context.store().read(move |store| store.subscribers_of(page, after, limit + 1)).await?;
         let has_more = slice.len() > limit;
         let subscribers: Vec<_> = slice.into_iter().take(limit).map(|it| it.value).collect();
@@ -230,8 +240,9 @@ impl SubscriberService {
     /// Sends a confirmation mail to a mailbox. It gets nothing else until its reader confirms.
     ///
     /// # Errors
-    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], and [`ServiceError::Invalid`], also if the mailbox got a
-    /// confirmation mail within the last day for another page and is not on this one;
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], and [`ServiceError::Invalid`], also if its reader
+    /// unsubscribed from the page, or if the mailbox got a confirmation mail within the last day for another page and is
+    /// not on this one;
     /// [`ServiceError::PageConfirmationLimit`] and [`ServiceError::AccountConfirmationLimit`] if too many were sent
     /// recently, [`ServiceError::PlanLimit`] if too many have not confirmed.
     pub async fn add(
@@ -246,9 +257,13 @@ impl SubscriberService {
         if let Some(answer) = self.context.replayed_answer(once)? {
             return Ok(RequestOutcome::Replayed(answer));
         }
-        self.subscribe_by(ConfirmationOrigin::Owner, page, ask, None).await?;
         let address =
             ask.validate(&self.context.monitor_ids(page).await?, &|it| self.context.blocked_address_class(it))?.address;
+        let opt_out = self.context.opt_out_key(page.id, &address);
+        if is_opted_out(self.context.store().reader().as_ref(), &opt_out, self.context.now())? {
+            return Err(ValidationErrors::single("email", OPTED_OUT).into());
+        }
+        self.subscribe_by(ConfirmationOrigin::Owner, page, ask, None).await?;
         let fingerprint = contact_fingerprint(&address);
         self.context
             .commit_change(page.id.to_u128(), || async move {
@@ -305,7 +320,7 @@ impl SubscriberService {
 }
 
 /// Passes up to `limit` of a page's subscribers after that one to `take`, until it returns false.
-fn scan(
+pub(super) fn scan(
     store: &dyn StoreRead,
     page: PageId,
     mut after: Option<SubscriberId>,

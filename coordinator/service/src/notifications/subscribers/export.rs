@@ -1,8 +1,8 @@
 //! Export of a page's subscribers, in parts.
 
+use parallax_core::audit::AuditSubject;
 use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::role::Permission;
-use parallax_core::subscriber::Subscriber;
 
 use super::{SubscriberService, SubscriberSlice};
 use crate::{Caller, ServiceResult};
@@ -12,7 +12,7 @@ const EXPORTED_AT_ONCE: usize = 100;
 
 impl SubscriberService {
     /// Returns the part of the page's subscribers after that one, oldest first. A read key gets masked addresses, as it
-    /// does from the list.
+    /// does from the list. The audit log has an entry for each export.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`](crate::ServiceError::NotFound) for a page that the caller can't access, and
@@ -23,15 +23,15 @@ impl SubscriberService {
         page: PageId,
         after: Option<SubscriberId>,
     ) -> ServiceResult<SubscriberSlice> {
-        self.context.page(caller, page)?;
+        let page = self.context.page(caller, page)?;
         if caller.key().is_none() {
             caller.require(Permission::ExportSubscribers)?;
         }
-        let slice = self.list(caller, page, after, EXPORTED_AT_ONCE).await?;
-        if caller.allows(Permission::ExportSubscribers) {
-            return Ok(slice);
+        if after.is_none() {
+            let exported = (AuditSubject::Subscriber, String::new(), page.name, Some(page.id));
+            self.context.commit_export(caller, exported).await?;
         }
-        let subscribers = slice.subscribers.into_iter().map(Subscriber::masked).collect();
-        Ok(SubscriberSlice { subscribers, ..slice })
+        let slice = self.slice(page.id, after, EXPORTED_AT_ONCE).await?;
+        Ok(if caller.allows(Permission::ExportSubscribers) { slice } else { slice.masked() })
     }
 }

@@ -8,6 +8,7 @@ mod counts_cache;
 mod export;
 mod import;
 mod import_queue;
+mod mailboxes;
 mod pending_task;
 mod request;
 #[cfg(test)]
@@ -243,8 +244,7 @@ impl SubscriberService {
             }
             if before.value.confirmed_at.is_none() {
                 // A confirmed reader may subscribe to other pages on the same day.
-                if let Contact::Email(email) = &after.contact {
-                    let address = SubscriberAddress::Email(email.clone());
+                if let Some(address) = after.contact.mailbox() {
                     self.context.allow_next_request(&address, &mut batch)?;
                     self.context.withdraw_opt_out(page.id, &address, &mut batch)?;
                 }

@@ -16,7 +16,7 @@ use subtle::ConstantTimeEq;
 use super::SubscriberService;
 use crate::ServiceResult;
 use crate::hosts::hostname::url_host;
-use crate::notifications::confirmation_requests::{opt_out, opt_out_key};
+use crate::notifications::confirmation_requests::opt_out;
 
 /// Note of a removed subscriber. It has no address.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl SubscriberService {
         let note = RemovedSubscriber {
             token: subscriber.token,
             page: subscriber.page,
-            opt_out_key: key_of_opt_out(subscriber),
+            opt_out_key: self.key_of_opt_out(subscriber),
             is_mailbox: matches!(subscriber.contact, Contact::Email(_)),
         };
         let response = postcard::to_stdvec(&note).ok()?;
@@ -46,7 +46,7 @@ impl SubscriberService {
     /// Returns the write of a subscriber's opt-out: no undo brings it back, and no import asks a mailbox again.
     pub(super) fn opt_out_of(&self, subscriber: &Subscriber) -> Op {
         let is_mailbox = matches!(subscriber.contact, Contact::Email(_));
-        Op::PutStoredResponse(key_of_opt_out(subscriber), opt_out(is_mailbox, self.context.now()))
+        Op::PutStoredResponse(self.key_of_opt_out(subscriber), opt_out(is_mailbox, self.context.now()))
     }
 
     /// Returns the page of a removed subscriber's link.
@@ -100,7 +100,7 @@ impl SubscriberService {
             return Ok(vec![UndoObstacle::new(name, "was added again")]);
         }
         // Added again, and unsubscribed by a link of that subscription.
-        let opt_out_key = key_of_opt_out(subscriber);
+        let opt_out_key = self.key_of_opt_out(subscriber);
         let opt_out = reader.stored_response(&opt_out_key)?;
         let is_out =
             |it: &VersionedValue<StoredResponse>| it.revision > revision && it.value.expires_at > self.context.now();
@@ -123,6 +123,17 @@ impl SubscriberService {
         Ok(Vec::new())
     }
 
+    /// The name under which the opt-out of a subscriber is stored.
+    fn key_of_opt_out(&self, subscriber: &Subscriber) -> String {
+        let address = match &subscriber.contact {
+            Contact::Email(email) => SubscriberAddress::Email(email.clone()),
+            Contact::Webhook { url, .. } => {
+                SubscriberAddress::Webhook { url: url.clone(), host: url_host(url).unwrap_or_default() }
+            }
+        };
+        self.context.opt_out_key(subscriber.page, &address)
+    }
+
     /// Drops the page's cached counts.
     pub(crate) fn forget_counts(&self, page: PageId) {
         self.counts_cache.forget(page);
@@ -132,15 +143,4 @@ impl SubscriberService {
 /// The name under which the removal of a subscriber is noted.
 fn note_key(id: SubscriberId) -> String {
     format!("removed/{id}")
-}
-
-/// The name under which the opt-out of a subscriber is stored.
-fn key_of_opt_out(subscriber: &Subscriber) -> String {
-    let address = match &subscriber.contact {
-        Contact::Email(email) => SubscriberAddress::Email(email.clone()),
-        Contact::Webhook { url, .. } => {
-            SubscriberAddress::Webhook { url: url.clone(), host: url_host(url).unwrap_or_default() }
-        }
-    };
-    opt_out_key(subscriber.page, &address)
 }

@@ -1,16 +1,15 @@
 //! Import and export of a page's subscribers: text of one address a line, or CSV.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use ::http::StatusCode;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use parallax_core::id::{MonitorId, PageId, SubscriberId};
+use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::page::Page;
 use parallax_core::patch::PatchField;
-use parallax_core::subscriber::import::{IMPORT_FIELD, MAX_IMPORT_BYTES, MAX_NAMED_LINES};
+use parallax_core::subscriber::import::{IMPORT_FIELD, MAX_IMPORT_BYTES, MAX_NAMED_LINES, MonitorLabels};
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
@@ -107,9 +106,9 @@ pub(in crate::http) struct ImportDocument {
     dry_run: bool,
     /// New addresses. Each is asked by one mail, as soon as the limits allow.
     added: usize,
-    /// Addresses that are on the page already, confirmed or not. They stay as they are.
+    /// Addresses whose mailbox is on the page already, in any spelling, confirmed or not. They stay as they are.
     known: usize,
-    /// Lines whose address stands on an earlier line.
+    /// Lines whose mailbox stands on an earlier line.
     repeated: usize,
     /// Addresses whose readers unsubscribed from the page. They are not asked.
     opted_out: usize,
@@ -148,8 +147,7 @@ fn document(report: &ImportReport, dry_run: bool) -> ImportDocument {
 /// # Errors
 /// If the caller may not export them.
 pub(in crate::http) async fn export_reply(context: Arc<HttpContext>, caller: Caller, page: &Page) -> HandlerResult {
-    let monitors = context.service.subscribers.monitor_choices(page).await?;
-    let monitors = monitors.into_iter().collect();
+    let monitors = MonitorLabels::of(&context.service.subscribers.monitor_choices(page).await?);
     let mut export = CsvExport { context, caller, page: page.id, monitors, after: None, is_done: false };
     let mut text = HEADER.to_owned();
     for _ in 0..PARTS_AT_ONCE {
@@ -167,7 +165,7 @@ struct CsvExport {
     caller: Caller,
     page: PageId,
     /// Names of the page's monitors.
-    monitors: BTreeMap<MonitorId, String>,
+    monitors: MonitorLabels,
     after: Option<SubscriberId>,
     is_done: bool,
 }
@@ -198,16 +196,13 @@ impl CsvExport {
     }
 }
 
-fn line(subscriber: &Subscriber, monitors: &BTreeMap<MonitorId, String>) -> String {
+fn line(subscriber: &Subscriber, monitors: &MonitorLabels) -> String {
     let address = match &subscriber.contact {
         Contact::Email(email) => email.clone(),
         Contact::Webhook { url, .. } => host(url),
     };
     let state = SubscriberState::of(subscriber);
-    let chosen = subscriber.monitors.as_ref().map(|ids| {
-        let names: Vec<&str> = ids.iter().filter_map(|id| monitors.get(id)).map(String::as_str).collect();
-        if names.is_empty() { "(deleted)".to_owned() } else { names.join("; ") }
-    });
+    let chosen = subscriber.monitors.as_ref().map(|ids| monitors.cell(ids).unwrap_or_else(|| "(deleted)".to_owned()));
     let cells = [
         address,
         subscriber.contact.kind().to_owned(),

@@ -7,7 +7,6 @@ use parallax_core::destination::edit::MAX_EMAIL;
 use parallax_core::id::SubscriberId;
 use parallax_core::incident::MAX_AFFECTED;
 use parallax_core::patch::PatchField;
-use parallax_core::role::Permission;
 use parallax_core::subscriber::request::SubscriptionRequest;
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::validation::ValidationErrors;
@@ -33,9 +32,8 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
     let after = query_params::value(&call.query, "cursor", rule, |id| id.parse().ok())?;
     let limit = query_params::limit(&call.query)?;
     let slice = context.service.subscribers.list(&call.caller, page, after, limit).await?;
-    let writes = call.caller.allows(Permission::Edit);
     let list = SubscriberList {
-        subscribers: slice.subscribers.iter().map(|it| document(it, writes)).collect(),
+        subscribers: slice.subscribers.iter().map(document).collect(),
         next_cursor: slice.next.map(|id| id.to_string()),
     };
     Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&list)))
@@ -48,8 +46,7 @@ pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedR
     let (object, idempotency_key) = call.json_object().await?;
     let (new, warnings) = body_check::read_new(&object, &RULES, |body| read(body));
     let ask = validate(&new)?;
-    let answer =
-        |subscriber: &Subscriber| enveloped_with_warnings("subscriber", &document(subscriber, true), &warnings);
+    let answer = |subscriber: &Subscriber| enveloped_with_warnings("subscriber", &document(subscriber), &warnings);
     let once = IdempotentRequest::new(idempotency_key, &answer);
     let added = context.service.subscribers.add(&call.caller, page, &ask, &once).await.map_err(with_api_field_names)?;
     Ok(created_reply(&call.path, "subscriber", added, answer))
@@ -165,10 +162,10 @@ pub(in crate::http) struct SubscriberDocument {
     created_at: String,
 }
 
-fn document(subscriber: &Subscriber, writes: bool) -> SubscriberDocument {
+/// Makes the document of a subscriber as the service returns it, masked for those who may not see its address.
+fn document(subscriber: &Subscriber) -> SubscriberDocument {
     let (email, url) = match &subscriber.contact {
-        Contact::Email(email) if writes => (Some(email.clone()), None),
-        Contact::Email(email) => (Some(mask::email(email)), None),
+        Contact::Email(email) => (Some(email.clone()), None),
         // Always masked: the URL may hold a secret that the subscriber gave to the service alone.
         Contact::Webhook { url, .. } => (None, Some(mask::url(url))),
     };

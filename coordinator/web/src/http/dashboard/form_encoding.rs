@@ -41,7 +41,8 @@ pub(super) fn parse_urlencoded(body: &[u8]) -> Result<Vec<(String, String)>, Val
     if fields.len() > MAX_FIELDS { Err(too_many()) } else { Ok(fields) }
 }
 
-/// Parses a form with files. A file input without a file is left out.
+/// Parses a form with files. A file input without a file is left out, which browsers send as an empty file without a
+/// name. An empty file that was chosen stays, for its field to refuse.
 async fn parse_multipart(boundary: String, body: &[u8]) -> Result<Vec<(String, String)>, ValidationErrors> {
     let chunk = Ok::<_, Infallible>(Bytes::copy_from_slice(body));
     let mut parts = Multipart::new(futures_util::stream::once(std::future::ready(chunk)), boundary);
@@ -51,15 +52,15 @@ async fn parse_multipart(boundary: String, body: &[u8]) -> Result<Vec<(String, S
             return Err(too_many());
         }
         let name = part.name().unwrap_or_default().to_owned();
-        if part.file_name().is_none() {
+        let Some(is_chosen) = part.file_name().map(|file| !file.is_empty()) else {
             let text = part.text().await.map_err(|_| unreadable())?;
             fields.push((name, text.replace("\r\n", "\n")));
             continue;
-        }
+        };
         let media = part.headers().get("content-type").and_then(|media| media.to_str().ok());
         let media = media.unwrap_or(UNKNOWN_MEDIA).to_owned();
         let bytes = part.bytes().await.map_err(|_| unreadable())?;
-        if !bytes.is_empty() {
+        if is_chosen || !bytes.is_empty() {
             fields.push((name, format!("data:{media};base64,{}", STANDARD.encode(&bytes))));
         }
     }

@@ -29,6 +29,8 @@ use crate::views::dashboard::{Section, Toast};
 const FILE: &str = "file";
 /// Value of the button that imports.
 const IMPORT: &str = "import";
+/// Fault of a form with neither a file nor a text.
+const NOTHING_TO_IMPORT: &str = "Choose a file, or enter at least one address.";
 
 /// Routes of these screens.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -79,6 +81,7 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
         return draw(&context, &call.caller.caller, page_screen, &form, Outcome::Form(Some(refusal))).await;
     }
     let outcome = match file_text(form.text(FILE)) {
+        Ok(None) if form.text(IMPORT_FIELD).trim().is_empty() => refused(IMPORT_FIELD, NOTHING_TO_IMPORT),
         Ok(text) => {
             if let Some(text) = text {
                 form.set(IMPORT_FIELD, text);
@@ -88,15 +91,17 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
                 Err(error) => Outcome::Form(Some(FormRefusal::of(error)?)),
             }
         }
-        Err(text) => {
-            let fault = FieldFault { field: IMPORT_FIELD.to_owned(), text: text.to_owned() };
-            let status = StatusCode::BAD_REQUEST.into();
-            Outcome::Form(Some(FormRefusal { status, faults: vec![fault], problem: None }))
-        }
+        Err(text) => refused(FILE, text),
     };
+    form.remove(FILE);
     // The preview's own button is another request.
     form.remove(ONCE);
     draw(&context, &call.caller.caller, page_screen, &form, outcome).await
+}
+
+fn refused(field: &str, text: &str) -> Outcome {
+    let fault = FieldFault { field: field.to_owned(), text: text.to_owned() };
+    Outcome::Form(Some(FormRefusal { status: StatusCode::BAD_REQUEST.into(), faults: vec![fault], problem: None }))
 }
 
 /// Decodes the `data:` URL of a file; `None` if none was chosen.
@@ -105,7 +110,11 @@ fn file_text(url: &str) -> Result<Option<String>, &'static str> {
     if url.is_empty() {
         return Ok(None);
     }
-    let (_, data) = url.split_once(";base64,").ok_or(WRONG)?;
+    // A form that is not sent as multipart has the name of the file alone.
+    let (_, data) = url.split_once(";base64,").ok_or("Has no content: choose the file again.")?;
+    if data.is_empty() {
+        return Err("Is empty: choose another file.");
+    }
     let bytes = STANDARD.decode(data).map_err(|_| WRONG)?;
     String::from_utf8(bytes).map(|text| Some(text.replace("\r\n", "\n"))).map_err(|_| WRONG)
 }
@@ -177,7 +186,7 @@ mod tests {
 
     #[test]
     fn refused_lines_are_grouped_by_their_reason() {
-        let line = |line: usize, rule: &str| RefusedLine { line, rule: rule.to_owned() };
+        let line = |line: usize, rule: &str| RefusedLine { line, rule: rule.to_owned(), address: None };
         let refused = [line(7, "must be an email address"), line(9, "is odd"), line(44, "must be an email address")];
         let text = |one: &str, two: &str| (one.to_owned(), two.to_owned());
         assert_eq!(reasons(&refused), [text("Must be an email address.", "lines 7, 44"), text("Is odd.", "line 9")]);
@@ -187,6 +196,8 @@ mod tests {
     fn a_file_is_text() {
         assert_eq!(file_text(""), Ok(None));
         assert_eq!(file_text("data:text/csv;base64,YQ0KYg=="), Ok(Some("a\nb".to_owned())));
-        assert!(file_text("data:image/png;base64,iVBORw==").is_err() && file_text("x").is_err());
+        assert!(file_text("data:image/png;base64,iVBORw==").is_err());
+        assert_eq!(file_text("list.csv"), Err("Has no content: choose the file again."));
+        assert_eq!(file_text("data:text/csv;base64,"), Err("Is empty: choose another file."));
     }
 }

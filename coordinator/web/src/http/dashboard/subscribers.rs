@@ -6,7 +6,8 @@ use ::http::Method;
 use futures_util::FutureExt;
 use parallax_core::id::SubscriberId;
 use parallax_core::role::Permission;
-use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_core::subscriber::{CONFIRMATION_INTERVAL, Contact, Subscriber};
+use parallax_core::time::Timestamp;
 use parallax_service::Caller;
 use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::subscribers::{SubscriberCounts, SubscriberFilter, SubscriberState};
@@ -20,7 +21,7 @@ use crate::http::api::{mask, subscribers as api};
 use crate::http::error::HandlerResult;
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::subscribers::{SubscriberRow, SubscribersScreen, day, gets, lead};
+use crate::views::dashboard::subscribers::{AskAgain, SubscriberRow, SubscribersScreen, day, gets, lead};
 use crate::views::dashboard::{Section, Toast};
 
 /// Subscribers of one part of the list.
@@ -166,30 +167,36 @@ fn row(
         (Some(_), Some((at, _))) => ("down", "Off, deliveries fail", format!("since {}", day(at))),
         (Some(at), None) => ("up", "Confirmed", day(at)),
     };
-    let ask = match &subscriber.contact {
-        Contact::Email(email) if may_edit && subscriber.confirmed_at.is_none() && !subscriber.is_queued() => {
-            email.clone()
-        }
-        _ => String::new(),
-    };
     SubscriberRow {
         remove: format!("{}/subscribers/{}/delete", page_screen.base, subscriber.id),
         icon,
-        address: shown_address(&subscriber.contact, may_edit),
+        address: shown_address(&subscriber.contact),
         channel,
         gets: gets(chosen.as_deref()),
         state,
-        ask,
+        ask: may_edit.then(|| ask_again(subscriber, monitors, page_screen.now)).flatten(),
     }
 }
 
-/// Address of a subscriber: mailboxes in full to those who may edit, of a webhook the host alone.
-fn shown_address(contact: &Contact, may_edit: bool) -> String {
+/// Address of a subscriber: of a webhook the host alone. The service masks mailboxes for those who may not edit.
+fn shown_address(contact: &Contact) -> String {
     match contact {
-        Contact::Email(email) if may_edit => email.clone(),
-        Contact::Email(email) => mask::email(email),
+        Contact::Email(email) => email.clone(),
         Contact::Webhook { url, .. } => mask::url(url),
     }
+}
+
+/// Returns the request that asks a mailbox again, for the monitors that were chosen; `None` if it was asked within a day,
+/// or if none of its monitors exists any more.
+fn ask_again(subscriber: &Subscriber, on_page: &[(String, String)], now: Timestamp) -> Option<AskAgain> {
+    let Contact::Email(email) = &subscriber.contact else { return None };
+    let is_due = subscriber.confirmed_at.is_none()
+        && !subscriber.is_queued()
+        && now.since(subscriber.confirmation_sent_at) >= CONFIRMATION_INTERVAL;
+    let chosen = subscriber.monitors.iter().flatten().map(ToString::to_string);
+    let monitors: Vec<String> = chosen.filter(|id| on_page.iter().any(|(known, _)| known == id)).collect();
+    let has_choice = subscriber.monitors.is_none() || !monitors.is_empty();
+    (is_due && has_choice).then(|| AskAgain { email: email.clone(), monitors })
 }
 
 /// `POST /app/pages/{page}/subscribers/{subscriber}/delete`

@@ -163,10 +163,8 @@ async fn subscribers_are_asked_listed_searched_and_removed() {
     client.world.subscribed("bob@example.com").await;
     let list = client.open(&browser, &path).await.text;
     assert!(list.contains("2 subscribers") && list.contains("1 by email, 0 by webhook"), "{list}");
-    assert!(
-        list.contains("Asked, not confirmed") && list.contains("Ask again") && list.contains("Confirmed 1"),
-        "{list}"
-    );
+    assert!(list.contains("Asked, not confirmed") && list.contains("Confirmed 1"), "{list}");
+    assert!(!list.contains("Ask again"), "it was asked today: {list}");
     let found = client.open(&browser, &client.screen("/subscribers?q=ANN")).await.text;
     assert!(found.contains("ann@example.com") && !found.contains("bob@example.com"), "{found}");
     let asked = client.open(&browser, &client.screen("/subscribers?state=confirmed")).await.text;
@@ -184,6 +182,37 @@ async fn subscribers_are_asked_listed_searched_and_removed() {
     assert_eq!(client.submit(&browser, &removal, &[("idempotency_key", "0b")]).await.status, 303);
     assert_eq!(client.submit(&browser, &removal, &[("idempotency_key", "0b")]).await.status, 303);
     assert_eq!(client.list("/subscribers", "subscribers").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_subscriber_is_asked_again_for_the_same_monitors() {
+    let client = TestClient::new().await;
+    let path = client.screen("/subscribers");
+    let monitor = client.create_monitor(json!({ "name": "Cart", "url": "a.example" })).await["id"].clone();
+    let monitor = monitor.as_str().unwrap();
+    client.add("/subscribers", "subscriber", json!({ "email": "ann@example.com", "monitorIds": [monitor] })).await;
+    client.world.clock.set(client.world.service.now() + 1);
+    client.add("/subscribers", "subscriber", json!({ "email": "bob@example.com" })).await;
+    client.world.clock.set(client.world.service.now() + parallax_core::time::DAY);
+    let browser = owner(&client).await;
+    let list = client.open(&browser, &path).await.text;
+    let forms: Vec<&str> = list.split("<form").filter(|form| form.contains("Ask again")).collect();
+    let field = |form: &str, name: &str| {
+        let value = form.split_once(&format!("name=\"{name}\" value=\""))?.1;
+        value.split_once('"').map(|(value, _)| value.to_owned())
+    };
+    assert_eq!(
+        forms.iter().map(|form| field(form, "email").unwrap()).collect::<Vec<_>>(),
+        ["ann@example.com", "bob@example.com"]
+    );
+    let [ann, bob] = [0, 1].map(|n| field(forms[n], "idempotency_key").unwrap());
+    assert_ne!(ann, bob, "each is a request of its own");
+    assert_eq!([0, 1].map(|n| field(forms[n], "monitorIds")), [Some(monitor.to_owned()), None]);
+    let ask = [("email", "ann@example.com"), ("monitorIds", monitor), ("idempotency_key", ann.as_str())];
+    assert_eq!(client.submit(&browser, &path, &ask).await.status, 303);
+    let asked = client.list("/subscribers", "subscribers").await;
+    assert_eq!(asked[0]["monitorIds"], json!([monitor]));
+    assert_eq!(client.list("/deliveries", "deliveries").await.len(), 3);
 }
 
 #[tokio::test]

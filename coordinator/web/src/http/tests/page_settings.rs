@@ -99,10 +99,10 @@ async fn a_logo_is_sent_as_a_file() {
     let client = TestClient::new().await;
     let owner = client.sign_in(Role::Owner).await;
     let path = format!("/app/pages/{}/settings/look", client.world.shop.id);
-    let send = async |token: &str, media: &str, file: &str| {
+    let send_named = async |token: &str, name: &str, media: &str, file: &str| {
         let body = format!(
             "--b\r\nContent-Disposition: form-data; name=\"form_token\"\r\n\r\n{token}\r\n--b\r\nContent-Disposition: \
-             form-data; name=\"logo\"; filename=\"a\"\r\nContent-Type: {media}\r\n\r\n{file}\r\n--b--\r\n"
+             form-data; name=\"logo\"; filename=\"{name}\"\r\nContent-Type: {media}\r\n\r\n{file}\r\n--b--\r\n"
         );
         let headers = [
             ("content-type", "multipart/form-data; boundary=b"),
@@ -111,10 +111,14 @@ async fn a_logo_is_sent_as_a_file() {
         ];
         client.send("POST", &path, &headers, &body).await
     };
+    let send = async |token: &str, media: &str, file: &str| send_named(token, "a", media, file).await;
     assert_eq!(send("wrong", "image/svg+xml", "<svg/>").await.status, 403);
-    let refused = send(&owner.form_token, "text/html", "<svg/>").await;
-    assert!(refused.status == 400 && refused.text.contains("id=\"logo-fault\""), "{}", refused.text);
-    assert_eq!(send(&owner.form_token, "image/svg+xml", "").await.status, 303, "no file");
+    for (media, file) in [("text/html", "<svg/>"), ("image/svg+xml", "")] {
+        let refused = send(&owner.form_token, media, file).await;
+        assert!(refused.status == 400 && refused.text.contains("id=\"logo-fault\""), "{}", refused.text);
+    }
+    let none = send_named(&owner.form_token, "", "application/octet-stream", "").await;
+    assert_eq!(none.status, 303, "no file was chosen");
     let has_logo = async || shop(&client).await.branding.logo.is_some();
     assert!(!has_logo().await);
     let saved = send(&owner.form_token, "image/svg+xml", "<svg/>").await;

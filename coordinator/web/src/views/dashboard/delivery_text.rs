@@ -60,10 +60,12 @@ pub(crate) fn recipient_text(to: Recipient, destination: Option<&str>) -> String
     text.to_owned()
 }
 
-/// Writes what a receiver answered: "500 in 84 ms".
+/// Writes what a receiver answered: "500 in 84 ms", "302 in 84 ms: redirects are not followed".
 pub(crate) fn attempt_answer(attempt: &DeliveryAttempt) -> String {
     let time = words::elapsed(attempt.duration_ms.into());
     match (attempt.status, &attempt.error) {
+        // An error that names the status says no more than the status.
+        (Some(status), Some(error)) if !error.contains(&status.to_string()) => format!("{status} in {time}: {error}"),
         (Some(status), _) => format!("{status} in {time}"),
         (None, Some(error)) => error.clone(),
         (None, None) => format!("in {time}"),
@@ -72,9 +74,32 @@ pub(crate) fn attempt_answer(attempt: &DeliveryAttempt) -> String {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::time::Timestamp;
     use parallax_notify::render::incident_update::EVENTS;
 
     use super::*;
+
+    #[test]
+    fn an_answer_keeps_the_error() {
+        let answer = |status: Option<u16>, error: Option<&str>| {
+            attempt_answer(&DeliveryAttempt {
+                at: Timestamp::from_millis(0),
+                duration_ms: 84,
+                status,
+                error: error.map(str::to_owned),
+                response: String::new(),
+            })
+        };
+        for (status, error, expected) in [
+            (Some(204), None, "204 in 84 ms"),
+            (Some(500), Some("unexpected status 500"), "500 in 84 ms"),
+            (Some(302), Some("redirects are not followed"), "302 in 84 ms: redirects are not followed"),
+            (None, Some("the connection was refused"), "the connection was refused"),
+            (None, None, "in 84 ms"),
+        ] {
+            assert_eq!(answer(status, error), expected);
+        }
+    }
 
     #[test]
     fn no_event_is_shown_by_its_name() {

@@ -45,7 +45,7 @@ pub(crate) struct ImportPreview {
 impl ImportScreen {
     /// Labels of the fields, for the summary of faults.
     const fn labels(&self) -> &'static [(&'static str, &'static str)] {
-        &[("csv", "Addresses")]
+        &[("file", "CSV file"), ("csv", "Addresses")]
     }
 }
 

@@ -23,8 +23,17 @@ pub(crate) struct SubscriberRow {
     pub gets: String,
     /// State: CSS class with icon, words, and since when.
     pub state: (&'static str, &'static str, String),
-    /// Mailbox that may be asked again; empty if there is nothing to ask.
-    pub ask: String,
+    /// Request that asks it again; `None` if there is nothing to ask.
+    pub ask: Option<AskAgain>,
+}
+
+/// Request that asks a mailbox again.
+#[derive(Debug, Clone)]
+pub(crate) struct AskAgain {
+    /// Mailbox.
+    pub email: String,
+    /// Ids of the monitors that were chosen; none for the whole page.
+    pub monitors: Vec<String>,
 }
 
 /// Subscribers of a page.

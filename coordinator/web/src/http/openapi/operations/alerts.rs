@@ -27,7 +27,8 @@ sent to it. Saving a pending destination again after a day sends a new link.";
 const IMPORT_ABOUT: &str = "Each new address gets one mail with a confirmation link; nothing else is sent until it is \
 followed. The mails are spread, so that the limits of single invitations hold: an import may take days, and an address \
 that could not be asked within 60 days is dropped. Addresses that are on the page stay as they are, and readers who \
-unsubscribed are not asked. A repeated import adds nothing. 5,000 addresses of a page may wait; more return 400.";
+unsubscribed are not asked. Spellings of one mailbox (`name+tag@`) are one address. A repeated import adds nothing. 5,000 \
+addresses of a page may wait, and an account may import 10,000 new ones an hour; more return 400.";
 
 pub(super) fn operations() -> Vec<ApiOperation> {
     vec![
@@ -153,7 +154,7 @@ pub(super) fn operations() -> Vec<ApiOperation> {
                  invited at most once a day across all pages. A page may invite 30 addresses a minute, and an \
                  account 20 an hour plus one for each subscriber confirmed for at least a day, up to 1,000; the next \
                  returns 429. An account may have 200 unconfirmed subscribers; the next returns 422. Addresses of \
-                 new or changed destinations count too.",
+                 new or changed destinations count too. A reader who unsubscribed is not asked: 400.",
             )
             .tool_description(
                 "Sends one mail with a confirmation link; nothing else is sent until it is followed. A mailbox is \
