@@ -27,4 +27,7 @@ pub struct Account {
     /// Steps of that list that were done once, as bits: what is done stays done.
     #[serde(deserialize_with = "compat::or_default")]
     pub set_up_done: u8,
+    /// Time since which its members need a second factor; none if they need none.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub factor_needed_since: Option<Timestamp>,
 }

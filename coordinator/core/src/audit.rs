@@ -31,7 +31,7 @@ pub struct AuditEntry {
     pub account: AccountId,
     /// Time of the change.
     pub at: Timestamp,
-    /// Who made it.
+    /// Its author.
     pub actor: AuditActor,
     /// Network that the request came from, such as `192.0.2.0/24`; none if unknown.
     pub network: Option<String>,
@@ -58,7 +58,7 @@ pub enum AuditActor {
         /// Its name, as it was then.
         name: ActorName,
     },
-    /// The operator, on the command line.
+    /// The operator of the installation, on the command line or on their screens.
     Operator,
     /// Someone who is not signed in, such as at a failed sign-in.
     Visitor,
@@ -117,7 +117,7 @@ pub enum AuditSubject {
 /// One changed object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditItem {
-    /// What happened to it.
+    /// Kind of change.
     pub action: AuditAction,
     /// Its kind.
     pub subject: AuditSubject,

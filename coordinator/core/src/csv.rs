@@ -10,7 +10,7 @@ const FORMULA_STARTS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 const GUARD: char = '\'';
 
 /// Writes a cell. A formula gets an apostrophe before it; so does a text that already looks like a guarded one, so that
-/// [`unguarded`] returns every text as it was.
+/// `unguarded` returns every text as it was.
 pub fn write_cell(text: &str) -> String {
     let guard = if has_formula(text) { "'" } else { "" };
     if text.contains([',', '"', '\n', '\r', ';']) || text.starts_with(' ') {

@@ -59,6 +59,7 @@ pub mod reminder;
 mod replay_window;
 pub mod role;
 pub mod rollup;
+pub mod second_factor;
 pub mod slowness;
 pub mod subscriber;
 pub mod text;

@@ -4,8 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compat;
 use crate::id::{AccountId, PersonId};
 use crate::role::Role;
+use crate::second_factor::SecondFactor;
 use crate::time::Timestamp;
 use crate::validation::Rule;
 
@@ -35,6 +37,9 @@ pub struct Person {
     pub is_operator: bool,
     /// Time at which they were added.
     pub created_at: Timestamp,
+    /// Their second factor. Older records end here.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub second_factor: SecondFactor,
 }
 
 impl Person {
@@ -46,7 +51,7 @@ impl Person {
 
 impl fmt::Debug for Person {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, email, name, password_hash, is_operator, created_at } = self;
+        let Self { id, email, name, password_hash, is_operator, created_at, second_factor } = self;
         f.debug_struct("Person")
             .field("id", id)
             .field("email", email)
@@ -54,6 +59,7 @@ impl fmt::Debug for Person {
             .field("has_password", &password_hash.is_some())
             .field("is_operator", is_operator)
             .field("created_at", created_at)
+            .field("second_factor", second_factor)
             .finish()
     }
 }
@@ -114,6 +120,7 @@ mod tests {
             password_hash: Some("$argon2id$secret".to_owned()),
             is_operator: false,
             created_at: Timestamp::from_millis(0),
+            second_factor: SecondFactor::default(),
         };
         assert!(!format!("{person:?}").contains("secret"));
         assert_eq!(person.display_name(), "ann@example.com");

@@ -206,8 +206,7 @@ fn refused() -> ProbeOutcome {
 }
 
 async fn store_with_a_monitor() -> Store {
-    let store = Store::in_memory().unwrap();
-    let account = AccountId::from_u128(1);
+    let (store, account) = (Store::in_memory().unwrap(), AccountId::from_u128(1));
     let mut batch = storage::Batch::new();
     batch
         .write(Account {
@@ -218,6 +217,7 @@ async fn store_with_a_monitor() -> Store {
             plan_since: None,
             is_set_up_dismissed: false,
             set_up_done: 0,
+            factor_needed_since: None,
         })
         .write(Page { name: "Example".to_owned(), ..Page::blank(PAGE, account, "example".to_owned(), START) })
         .write(monitor())

@@ -16,6 +16,7 @@ mod page_deletion;
 mod page_events;
 mod page_limits;
 mod people;
+mod second_factor;
 mod set_up;
 mod undo;
 

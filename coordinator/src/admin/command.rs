@@ -79,6 +79,11 @@ pub(crate) enum AdminCommand {
         /// True to make them an operator.
         is_operator: bool,
     },
+    /// Remove a person's lost second factor.
+    AccountFactorOff {
+        /// Email address of the person.
+        email: String,
+    },
     /// Create a page.
     PageCreate {
         /// Account; none: the only one.

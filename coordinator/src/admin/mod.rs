@@ -100,12 +100,14 @@ impl OperatorCommands {
             }
             AdminCommand::AccountOperator { email, is_operator } => {
                 let changed = self.service.people.set_operator(email, *is_operator).await;
-                let person = changed.map_err(|error| match error {
-                    ServiceError::NotFound => CommandError::new("not_found", NOBODY_SIGNS_IN),
-                    other => other.into(),
-                })?;
+                let person = changed.map_err(person_not_found)?;
                 let (id, email) = (person.id.to_string(), person.email);
                 Ok(json!({ "id": id, "email": email, "operator": person.is_operator }))
+            }
+            AdminCommand::AccountFactorOff { email } => {
+                let changed = self.service.people.remove_factor_as_operator(email).await;
+                let person = changed.map_err(person_not_found)?;
+                Ok(json!({ "id": person.id.to_string(), "email": person.email, "secondFactor": false }))
             }
             AdminCommand::PageCreate { account, name, slug } => {
                 let account = self.account(account.as_deref()).await?;
@@ -295,6 +297,14 @@ fn read_access(name: &str) -> Result<KeyAccess, CommandError> {
 
 fn read_id<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, CommandError> {
     text.parse().map_err(|_| CommandError::new("invalid", format!("{field} must be an id, not {text:?}")))
+}
+
+/// Converts the error of a command about a person, who is named by their email address.
+fn person_not_found(error: ServiceError) -> CommandError {
+    match error {
+        ServiceError::NotFound => CommandError::new("not_found", NOBODY_SIGNS_IN),
+        other => other.into(),
+    }
 }
 
 /// Converts an error into a fault that names the missing thing, since the service's message is about an API key's

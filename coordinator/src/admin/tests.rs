@@ -6,10 +6,12 @@ use std::path::Path;
 use parallax_certs::rotation::AuthorityStore;
 use parallax_core::page::access::PagePassword;
 use parallax_core::plan::PlanLimits;
+use parallax_core::role::Role;
 use parallax_core::time::Timestamp;
 use parallax_mesh::members::MemberStore;
 use parallax_runtime::clock::Clock;
 use parallax_service::page_access::AccessTokenKey;
+use parallax_service::people::NewPerson;
 use parallax_service::{ServiceParts, ServiceSettings, Services};
 use parallax_store::Store;
 use tempfile::TempDir;
@@ -121,6 +123,28 @@ async fn an_account_gets_a_set_up_link_and_a_person_the_rights_of_an_operator() 
     let expected = "nobody signs in with this address; `parallax account link` prints a link by which the owner chooses \
                     a password";
     assert_eq!((fault.code.as_str(), fault.message.as_str()), ("not_found", expected));
+}
+
+#[tokio::test]
+async fn a_lost_second_factor_is_removed_and_its_person_signed_out() {
+    let operator = operator();
+    let people = &operator.service.people;
+    let account = operator.service.accounts.create("owner@example.com", None).await.unwrap();
+    let email = "ann@example.com".to_owned();
+    let ann = NewPerson { email: email.clone(), name: String::new(), role: Role::Viewer, password: None };
+    let ann = people.add_as_operator(account.id, &ann).await.unwrap();
+    let first = people.test_session(account.id, ann.id).await;
+    let (session, _) = people.test_factor(&people.authenticate(&first.token).unwrap().unwrap()).await;
+    let remove = AdminCommand::AccountFactorOff { email };
+    let removed = operator.run(&remove).await.unwrap();
+    let expected = json!({ "id": ann.id.to_string(), "email": "ann@example.com", "secondFactor": false });
+    assert_eq!(removed, expected);
+    assert!(people.authenticate(&session.token).unwrap().is_none(), "signed out");
+    let again = operator.run(&remove).await.unwrap_err();
+    assert!(again.code == "invalid" && again.message.contains("without a second factor"), "{again:?}");
+    let nobody = AdminCommand::AccountFactorOff { email: "bob@example.com".to_owned() };
+    let fault = operator.run(&nobody).await.unwrap_err();
+    assert_eq!((fault.code.as_str(), fault.message.as_str()), ("not_found", NOBODY_SIGNS_IN));
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
-//! Handling of a restored store: agents revoked since the snapshot are revoked again, open invitations expire, and
-//! persons sign in again.
+//! Handling of a restored store: agents revoked since the snapshot are revoked again, open invitations expire, persons
+//! sign in again, and no code that an authenticator app showed before counts.
+
+use std::collections::BTreeMap;
 
 use parallax_certs::rotation::AuthorityStore;
+use parallax_core::time::Timestamp;
 use parallax_mesh::members::{MemberError, MemberStore, Revocations};
 use parallax_runtime::clock::Clock;
 use parallax_store::{Batch, Op, Store};
@@ -43,6 +46,7 @@ pub(super) async fn open_members(
                 "the store was restored: everybody signs in again, and one-time links no longer work"
             );
         }
+        refuse_shown_codes(store, clock.now()).await?;
         slot_epoch::load_or_create(store).await?;
     }
     Ok(members)
@@ -72,11 +76,35 @@ async fn end_sign_ins(store: &Store) -> Result<usize, AppError> {
     }
 }
 
+/// Refuses every code that a person's authenticator app may show by now: a snapshot does not have those that were used
+/// since.
+async fn refuse_shown_codes(store: &Store, now: Timestamp) -> Result<(), AppError> {
+    let persons = store.read(move |store| {
+        let mut persons = BTreeMap::new();
+        for account in store.accounts()? {
+            for member in store.members_of(account.value.id)? {
+                let Some(mut person) = store.person(member.value.person)?.map(|it| it.value) else { continue };
+                if person.second_factor.refuse_shown_codes(now) {
+                    persons.insert(person.id, person);
+                }
+            }
+        }
+        Ok(persons)
+    });
+    for person in persons.await?.into_values() {
+        let mut batch = Batch::new();
+        batch.write(person);
+        store.commit(batch).await?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use parallax_core::one_time_link::LinkOwner;
     use parallax_core::role::Role;
-    use parallax_store::samples::{account, account_member, login_session, one_time_link, person, person_id};
+    use parallax_core::second_factor::step_at;
+    use parallax_store::samples::{account, account_member, at, login_session, one_time_link, person, person_id};
 
     use super::*;
 
@@ -103,5 +131,23 @@ mod tests {
             assert!(owners.into_iter().all(|owner| reader.one_time_links_of(owner).unwrap().is_empty()));
         }
         assert_eq!(end_sign_ins(&store).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_code_that_was_shown_before_the_restore_counts_no_more() {
+        let store = Store::in_memory().unwrap();
+        let mut batch = Batch::new();
+        for number in [1, 2] {
+            batch.write(account(number)).write(person(number, number as u8));
+            batch.write(account_member(number, number, Role::Owner));
+        }
+        store.commit(batch).await.unwrap();
+        let (now, stored) = (at(3_600_000), |number| store.reader().person(person_id(number)).unwrap().unwrap().value);
+        assert!(stored(2).second_factor.accept_step(step_at(now), now), "before");
+        refuse_shown_codes(&store, now).await.unwrap();
+        let mut factor = stored(2).second_factor;
+        assert!(!factor.accept_step(step_at(now), now) && !factor.accept_step(step_at(now) + 1, now));
+        assert!(factor.accept_step(step_at(now) + 2, at(3_630_000)));
+        assert_eq!(stored(1), person(1, 1), "without a factor nothing is written");
     }
 }

@@ -88,6 +88,13 @@ pub(super) enum Switch {
     Off,
 }
 
+/// Off alone: only the person can turn their second factor on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FactorSwitch {
+    /// Off.
+    Off,
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountCommand {
     /// Create an account
@@ -131,6 +138,16 @@ pub(super) enum AccountCommand {
         email: String,
         /// Turn it on or off
         state: Switch,
+        #[command(flatten)]
+        target: CommandTarget,
+    },
+    /// Remove the second factor of a person who lost their app and recovery codes; they are signed out everywhere
+    Factor {
+        /// Email address with which the person signs in
+        #[arg(long)]
+        email: String,
+        /// `off`; the person turns another one on by themselves
+        state: FactorSwitch,
         #[command(flatten)]
         target: CommandTarget,
     },
@@ -258,6 +275,9 @@ impl From<AccountCommand> for CommandRequest {
             AccountCommand::Link { email, target } => (AdminCommand::AccountLink { account: email }, target),
             AccountCommand::Operator { email, state, target } => {
                 (AdminCommand::AccountOperator { email, is_operator: state == Switch::On }, target)
+            }
+            AccountCommand::Factor { email, state: FactorSwitch::Off, target } => {
+                (AdminCommand::AccountFactorOff { email }, target)
             }
         };
         Self::new(command, target, &["id", "email", "plan", "createdAt"])

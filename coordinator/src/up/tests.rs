@@ -174,7 +174,7 @@ async fn the_demo_has_a_viewer_whose_password_is_shown_once() {
     assert!(first.set_up_url.is_some(), "the account still gets its owner");
     let viewer = first.viewer.unwrap();
     let ask = PasswordSignIn { email: viewer.email.to_owned(), password: viewer.password, is_kept: false };
-    let session = service.people.sign_in(&ask, &BrowserInfo::default()).await.unwrap();
+    let session = service.people.sign_in(&ask, &BrowserInfo::default()).await.unwrap().session().unwrap();
     let current = service.people.authenticate(&session.token).unwrap().unwrap();
     assert_eq!((current.role, current.person.is_operator), (Role::Viewer, false));
     let again = FirstStart::find_or_create(service, &UpMode::Demo).await.unwrap();

@@ -5,6 +5,9 @@ use parallax_core::id::AccountId;
 
 use super::Result;
 
+/// Entries that appending one evicts, at most: those of a log that is full, and a few that are no longer kept.
+pub(super) const MAX_EVICTED: usize = 4;
+
 /// An entry of an account's audit log, with its number there: from 1, without gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberedAuditEntry {

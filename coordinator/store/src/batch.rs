@@ -1,6 +1,7 @@
 //! Batches: writes that are committed together, and the expectations that must hold for them.
 
 mod from_records;
+mod presence;
 
 use std::fmt;
 
@@ -33,6 +34,7 @@ use parallax_core::subscriber::{Bulletin, Subscriber};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::{NetworkNo, VantageNo};
 
+pub use self::presence::Presence;
 use super::blobs::{Block, Checkpoint, Rollup, StoredResponse};
 use super::{Result, StoreError};
 
@@ -49,8 +51,6 @@ pub const MAX_BYTES: usize = 16 << 20;
 pub const MAX_EXPIRED_PER_OP: usize = 256;
 /// Entries that one [`Op::TrimReadings`] or [`Op::TrimEvents`] removes, at most.
 pub const MAX_TRIMMED_PER_OP: usize = 1024;
-/// Entries of the audit log that one [`Op::AppendAuditEntry`] evicts, at most.
-pub(super) const MAX_EVICTED_AUDIT_ENTRIES: usize = 4;
 /// Days that one [`Op::DeleteBlocks`] or [`Op::DeleteHours`] removes, at most.
 pub const MAX_DAYS_PER_OP: usize = 4;
 /// Blocks, hours and days that one [`Op::CompactHistory`] compacts, at most of each.
@@ -122,28 +122,6 @@ pub struct CommitReceipt {
     pub last_event: u64,
     /// Sequence number of its readings journal entry, if it has readings.
     pub readings: Option<u64>,
-}
-
-/// Required state of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
-    /// Not in the store.
-    Absent,
-    /// In the store, at any revision.
-    Present,
-    /// In the store, at that revision.
-    At(u64),
-}
-
-impl Presence {
-    /// Returns true if a record of that revision (`None`: absent) is in the required state.
-    pub(super) fn holds(self, revision: Option<u64>) -> bool {
-        match self {
-            Self::Absent => revision.is_none(),
-            Self::Present => revision.is_some(),
-            Self::At(expected) => revision == Some(expected),
-        }
-    }
 }
 
 /// Condition for a batch to be written.
@@ -267,8 +245,7 @@ pub enum Op {
     PutKey(Box<ApiKey>),
     /// Deletes an API key.
     DeleteKey(KeyId),
-    /// Appends an entry to its account's audit log. Entries beyond
-    /// [`MAX_AUDIT_ENTRIES`](parallax_core::audit::MAX_AUDIT_ENTRIES) and a few that are no longer kept are evicted, oldest first.
+    /// Appends an entry to its account's audit log, and evicts the oldest that are too many or no longer kept.
     AppendAuditEntry(Box<AuditEntry>),
     /// Stores a person, with their email address.
     PutPerson(Box<Person>),

@@ -109,6 +109,7 @@ pub fn account(n: u128) -> Account {
         plan_since: None,
         is_set_up_dismissed: false,
         set_up_done: 0,
+        factor_needed_since: None,
     }
 }
 

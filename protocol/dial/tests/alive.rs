@@ -191,7 +191,8 @@ async fn concurrent_liveness_checks_share_one_query() {
     .await;
     let guard = DialGuard::new(resolver, DialPolicy::default());
     let by = Instant::now() + Duration::from_secs(10);
-    let resolutions = (0..200).map(|n| {
+    // Few enough that a busy host answers them in time.
+    let resolutions = (0..40).map(|n| {
         let guard = guard.clone();
         async move {
             let host = Host::parse(&format!("shop{n}.example")).unwrap();
@@ -200,5 +201,5 @@ async fn concurrent_liveness_checks_share_one_query() {
     });
     let answers = futures_util::future::join_all(resolutions).await;
     assert!(answers.iter().all(|answer| *answer == Err(DialError::ServFail { code: 2 })), "{answers:?}");
-    assert!(*questions.lock().unwrap() < 200, "{} questions", questions.lock().unwrap());
+    assert!(*questions.lock().unwrap() < 40, "{} questions", questions.lock().unwrap());
 }

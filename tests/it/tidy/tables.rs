@@ -112,6 +112,12 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
         &["coordinator/web/src/views", "coordinator/notify/src/render"],
         "only pages and messages have templates",
     ),
+    RestrictedName(
+        "totp_rs",
+        &["coordinator/service/src/people"],
+        "codes of a second factor are computed where they are counted, once each",
+    ),
+    RestrictedName("qrcode", &["coordinator/web/src/views/dashboard"], "only the set-up of an app shows a QR code"),
 ];
 
 /// Calls that open a connection, and the only files that may make them: anything else would bypass the address guard.

@@ -52,6 +52,8 @@ export const addresses = [
     ...["look", "address", "access", "uptime", "language", "badges"]
       .map((section) => [`settings-${section}`, `${page}/settings/${section}`]),
     ["security", "/app/account/security"],
+    ["factor", "/app/account/security/factor"],
+    ["factor-off", "/app/account/security/factor/off"],
   ]),
   ...of("editors", [
     ["monitors-done", `${page}/monitors?done=monitors-paused&count=3`],

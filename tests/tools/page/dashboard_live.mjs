@@ -32,6 +32,8 @@ await rename("Ticked");
 await rename(first.name);
 holds("a list with ticks waits", (await shows("Renamed")()) && await tick.isChecked());
 await tick.uncheck();
+// A tick with the focus is in use.
+await tick.blur();
 await eventually("until they are gone", shows(first.name), 40);
 
 // Every live part has a place in a screen that lacked it: one of its own, or a parent that can be found.

@@ -11,7 +11,7 @@ await inspectAll(storageState, open.map(([name, path]) => [name, path]), "viewer
 
 const page = await tab({ storageState });
 page.expected = /status of 40[34]/;
-const own = ["/sign-out", "/app/account/security"];
+const own = ["/sign-out", "/app/account/security", "/confirm"];
 const wrong = [];
 for (const [, path, who] of addresses) {
   const response = await page.goto(base + path, { waitUntil: "domcontentloaded" });

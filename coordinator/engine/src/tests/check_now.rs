@@ -73,6 +73,8 @@ async fn an_unsaved_check_is_run_and_leaves_no_trace() {
     let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
     let mut driver = TestDriver::start(&store, &clock).await;
     bring_up(&mut driver).await;
+    // Everything sent before is durable once this returns.
+    driver.send(VantageNo(0), Vec::new()).await;
     let (events, version) = (store.reader().last_event().unwrap(), driver.schedule.borrow().version());
     let check = Arc::new(Check::Tcp(TcpCheck { host: "new.example".to_owned(), port: 9 }));
     for (pinned, regions) in [(None, vec![Region::Europe, Region::Asia]), (Some(Region::Asia), vec![Region::Asia])] {
@@ -89,7 +91,6 @@ async fn an_unsaved_check_is_run_and_leaves_no_trace() {
         assert_eq!(results.iter().map(|result| result.region).collect::<Vec<_>>(), regions);
         assert!(results.iter().all(|result| result.observation.as_ref().is_some_and(|it| it.outcome == refused())));
     }
-    // Everything sent before is durable once this returns.
     driver.send(VantageNo(0), Vec::new()).await;
     assert_eq!(driver.view().await.unwrap().status, MonitorStatus::Up, "no other monitor is concerned");
     assert_eq!((store.reader().last_event().unwrap(), driver.schedule.borrow().version()), (events, version));

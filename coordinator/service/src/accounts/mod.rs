@@ -61,6 +61,7 @@ impl AccountService {
             plan_since: None,
             is_set_up_dismissed: false,
             set_up_done: 0,
+            factor_needed_since: None,
         };
         let mut batch = Batch::new();
         batch.expect(Expect::Account(account.id, Presence::Absent)).write(account.clone());

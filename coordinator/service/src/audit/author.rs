@@ -13,14 +13,14 @@ use crate::{Actor, Caller};
 pub(crate) struct ChangeAuthor {
     /// The account.
     pub(super) account: AccountId,
-    /// Who made it.
+    /// The person, key or operator.
     pub(super) actor: AuditActor,
     /// Network that the request came from.
     pub(super) network: Option<String>,
 }
 
 impl ChangeAuthor {
-    /// The operator on the command line, changing that account.
+    /// The operator of the installation, changing that account.
     pub(crate) const fn operator(account: AccountId) -> Self {
         Self { account, actor: AuditActor::Operator, network: None }
     }

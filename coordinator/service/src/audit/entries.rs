@@ -2,10 +2,11 @@
 
 use parallax_core::audit::{AuditAction, AuditEntry, AuditItem, AuditSubject};
 use parallax_core::destination::Channel;
-use parallax_core::id::{IncidentId, PageId, PersonId};
+use parallax_core::id::{AccountId, IncidentId, PageId, PersonId};
 use parallax_core::incident::{Incident, IncidentKind};
 use parallax_core::one_time_link::{LinkKind, OneTimeLink};
 use parallax_core::page::Page;
+use parallax_core::person::Person;
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_store::{Batch, Op, StoreRead};
 
@@ -24,7 +25,8 @@ impl ServiceContext {
         let reader = self.store().reader();
         let mut items = Vec::new();
         for op in &batch.ops {
-            items.extend(item_of(reader.as_ref(), op)?);
+            // Some batches write a record twice.
+            items.extend(item_of(reader.as_ref(), op)?.filter(|item| !items.contains(item)));
         }
         let joins = |item: &AuditItem| (item.action, item.subject) == (AuditAction::Created, AuditSubject::Member);
         if items.iter().any(joins) {
@@ -44,6 +46,26 @@ impl ServiceContext {
         Ok(())
     }
 
+    /// Adds to the batch the entry of a sign-in.
+    pub(crate) fn log_sign_in(&self, account: AccountId, person: &Person, network: Option<String>, batch: &mut Batch) {
+        let author = ChangeAuthor::person(account, person, network);
+        batch.write(self.audit_entry(author, vec![item(sign_in_of(person), AuditAction::SignedIn)]));
+    }
+
+    /// Logs a failed sign-in of a person in the account that they joined first. In the background: nobody waits longer
+    /// for being known.
+    pub(crate) fn log_failed_sign_in(&self, account: AccountId, person: &Person, network: Option<String>) {
+        let author = ChangeAuthor::visitor(account, network);
+        let mut batch = Batch::new();
+        batch.write(self.audit_entry(author, vec![item(sign_in_of(person), AuditAction::SignInFailed)]));
+        let store = self.store().clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.commit(batch).await {
+                error.log_retry("a failed sign-in was not logged");
+            }
+        });
+    }
+
     /// Writes the entry of an export, before its first part: what can't be logged is not exported.
     ///
     /// # Errors
@@ -61,7 +83,7 @@ impl ServiceContext {
     }
 }
 
-/// What the log says of an object: its kind, id, name and page.
+/// An object as the log names it: kind, id, name and page.
 pub(crate) type Named = (AuditSubject, String, String, Option<PageId>);
 
 fn item((subject, id, name, page): Named, action: AuditAction) -> AuditItem {
@@ -168,9 +190,8 @@ fn access_item(reader: &dyn StoreRead, op: &Op) -> ServiceResult<Option<AuditIte
         }
         Op::PutPerson(new) => {
             let old = reader.person(new.id)?.map(|it| it.value);
-            let named = (AuditSubject::SignIn, String::new(), new.display_name().to_owned(), None);
             // A new person is logged as a member.
-            old.and_then(|old| written(named, Some(&old), &**new))
+            old.and_then(|old| written(sign_in_of(new), Some(&old), &**new))
         }
         Op::PutOneTimeLink(new) => invited(new).map(|named| item(named, AuditAction::Created)),
         Op::DeleteOneTimeLink(id) => deleted(reader.one_time_link(*id)?.and_then(|it| invited(&it.value))),
@@ -201,6 +222,10 @@ fn of_subscriber(subscriber: &Subscriber) -> Named {
         Contact::Webhook { url, .. } => url,
     };
     (AuditSubject::Subscriber, subscriber.id.to_string(), name, Some(subscriber.page))
+}
+
+fn sign_in_of(person: &Person) -> Named {
+    (AuditSubject::SignIn, String::new(), person.display_name().to_owned(), None)
 }
 
 fn person_name(reader: &dyn StoreRead, id: PersonId) -> ServiceResult<String> {

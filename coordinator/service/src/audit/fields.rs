@@ -248,20 +248,23 @@ impl LoggedRecord for AccountMember {
 
 impl LoggedRecord for Account {
     fn changes(&self, new: &Self, changed: &mut ChangedFields) {
-        changed.shown("Plan", (&self.plan, &new.plan), |plan| plan.name().to_owned()).shown(
-            "Email",
-            (&self.email, &new.email),
-            text,
-        );
+        let needs_factor = |it: &Self| it.factor_needed_since.is_some();
+        changed
+            .shown("Plan", (&self.plan, &new.plan), |plan| plan.name().to_owned())
+            .shown("Email", (&self.email, &new.email), text)
+            .shown("Members need a second factor", (&needs_factor(self), &needs_factor(new)), yes_or_no);
     }
 }
 
 impl LoggedRecord for Person {
     fn changes(&self, new: &Self, changed: &mut ChangedFields) {
+        let (old_factor, factor) = (&self.second_factor, &new.second_factor);
         changed
             .shown("Name", (&self.name, &new.name), optional)
             .shown("Email", (&self.email, &new.email), text)
             .hidden("Password", (&self.password_hash, &new.password_hash))
+            .shown("Second factor", (&old_factor.is_active(), &factor.is_active()), yes_or_no)
+            .shown("Recovery codes left", (&old_factor.recovery_codes_left(), &factor.recovery_codes_left()), text)
             .shown("Operator", (&self.is_operator, &new.is_operator), yes_or_no);
     }
 }

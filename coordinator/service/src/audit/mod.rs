@@ -76,12 +76,14 @@ impl AuditService {
     pub async fn list(&self, caller: &Caller, filter: &AuditFilter, before: Option<u64>) -> ServiceResult<AuditPart> {
         caller.require(Permission::ManageAccount)?;
         let (account, now, filter) = (caller.account, self.context.now(), filter.clone());
+        // Without a filter one more than is shown: it says if there is a next part.
+        let at_once = if filter == AuditFilter::default() { AUDIT_PART + 1 } else { SLICE };
         let read = self.context.store().read(move |store| {
             let (mut entries, mut before, mut scanned) = (Vec::new(), before, 0);
             loop {
-                let slice = store.audit_entries(account, before, SLICE)?;
+                let slice = store.audit_entries(account, before, at_once)?;
                 scanned += slice.len();
-                let is_last = slice.len() < SLICE;
+                let is_last = slice.len() < at_once;
                 for it in slice {
                     if it.entry.is_expired(now) {
                         return Ok(AuditPart { entries, next: None });

@@ -5,13 +5,16 @@ use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
 use parallax_core::plan::PlanLimitError;
 use parallax_core::role::Role;
+use parallax_core::second_factor::SecondFactor;
 use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
 use super::invitations::is_to;
 use super::members::MAX_NAME;
-use super::{BrowserInfo, CurrentSession, NewSession, PeopleService};
+use super::second_factor::SignInTarget;
+use super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SignInStep};
+use crate::audit::ChangeAuthor;
 use crate::page_access::password;
 use crate::{ServiceError, ServiceResult};
 
@@ -72,11 +75,15 @@ enum JoiningPerson<'a> {
 }
 
 impl JoiningPerson<'_> {
-    const fn id(&self) -> PersonId {
+    const fn person(&self) -> &Person {
         match self {
-            Self::New(person) | Self::Known(person) => person.id,
-            Self::SignedIn(current) => current.person.id,
+            Self::New(person) | Self::Known(person) => person,
+            Self::SignedIn(current) => &current.person,
         }
+    }
+
+    const fn id(&self) -> PersonId {
+        self.person().id
     }
 }
 
@@ -99,7 +106,7 @@ impl PeopleService {
     }
 
     /// Uses an invitation: its person becomes a member of the account, in which the browser is signed in then. A member
-    /// keeps their role.
+    /// keeps their role. Of a person with a second factor nothing is written before its code.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a field of
@@ -111,7 +118,7 @@ impl PeopleService {
         details: &JoinDetails,
         current: Option<&CurrentSession>,
         browser: &BrowserInfo,
-    ) -> ServiceResult<NewSession> {
+    ) -> ServiceResult<SignInStep> {
         let invitation = self.invitation(token, current)?.ok_or(ServiceError::NotFound)?;
         let email = &invitation.email;
         let (person, counted) = match (invitation.person, current) {
@@ -122,12 +129,14 @@ impl PeopleService {
                 (JoiningPerson::Known(person), Some(counted))
             }
         };
-        let session = self.add_member(token, &person, browser).await?;
+        let step = self.add_member(token, &person, browser).await?;
         if let Some(counted) = counted {
-            self.forget_tries(&counted);
+            self.settle_try(&counted, &step);
         }
-        tracing::info!(account = %session.session.account, person = %session.session.person, "an invitation was used");
-        Ok(session)
+        if let SignInStep::Complete(NewSession { session, .. }) = &step {
+            tracing::info!(account = %session.account, person = %session.person, "an invitation was used");
+        }
+        Ok(step)
     }
 
     async fn new_person(&self, email: &str, details: &JoinDetails) -> ServiceResult<Person> {
@@ -139,7 +148,8 @@ impl PeopleService {
         }
         let (now, password_hash) = (self.context.now(), Some(password::hash(&details.password).await?));
         let (id, email) = (PersonId::new(now, rand::random()), email.to_owned());
-        Ok(Person { id, email, name, password_hash, is_operator: false, created_at: now })
+        let (is_operator, second_factor) = (false, SecondFactor::default());
+        Ok(Person { id, email, name, password_hash, is_operator, created_at: now, second_factor })
     }
 
     async fn add_member(
@@ -147,31 +157,43 @@ impl PeopleService {
         token: &str,
         joining: &JoiningPerson<'_>,
         browser: &BrowserInfo,
-    ) -> ServiceResult<NewSession> {
+    ) -> ServiceResult<SignInStep> {
         let account = self.invitation_link(token)?.ok_or(ServiceError::NotFound)?.account;
         // One at a time, since an email address is taken once, and a person joins several accounts.
         let _making = self.context.create_lock.lock().await;
         self.context
             .commit_change(account.to_u128(), || async move {
-                let InvitationLink { link, email, role, .. } =
-                    self.invitation_link(token)?.ok_or(ServiceError::NotFound)?;
                 let mut batch = Batch::new();
-                batch.expect(Expect::Account(account, Presence::Present));
-                batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
-                // Those that were sent meanwhile end with this one.
-                self.end_links(LinkOwner::Account(account), |link| is_to(link, &email), &mut batch).await?;
+                self.use_invitation(token, joining.id(), &mut batch).await?;
                 self.expect_person(joining, &mut batch)?;
-                let person = joining.id();
-                self.write_member((account, person), role, &mut batch).await?;
-                let session = match joining {
-                    JoiningPerson::SignedIn(current) => self.move_session(current, account, &mut batch)?,
-                    JoiningPerson::New(_) | JoiningPerson::Known(_) => {
-                        self.add_session((account, person), false, browser, &mut batch).await?
+                let author = ChangeAuthor::person(account, joining.person(), browser.network.clone());
+                self.context.log_change(author, &mut batch)?;
+                let target = SignInTarget { account, invitation: Some(token.to_owned()) };
+                let step = match joining {
+                    JoiningPerson::SignedIn(current) => {
+                        SignInStep::Complete(self.move_session(current, account, &mut batch)?)
+                    }
+                    JoiningPerson::New(person) => self.next_step(person, target, (false, browser), &mut batch).await?,
+                    JoiningPerson::Known(person) => {
+                        let stored = self.person(person.id)?.value;
+                        self.next_step(&stored, target, (false, browser), &mut batch).await?
                     }
                 };
-                Ok((session, Some(batch)))
+                let is_complete = matches!(step, SignInStep::Complete(_));
+                Ok((step, is_complete.then_some(batch)))
             })
             .await
+    }
+
+    /// Writes what an invitation gives to a person, in a batch that uses it.
+    pub(super) async fn use_invitation(&self, token: &str, person: PersonId, batch: &mut Batch) -> ServiceResult<()> {
+        let invitation = self.invitation_link(token)?.ok_or(ServiceError::NotFound)?;
+        let InvitationLink { link, account, email, role } = invitation;
+        batch.expect(Expect::Account(account, Presence::Present));
+        batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
+        // Those that were sent meanwhile end with this one.
+        self.end_links(LinkOwner::Account(account), |link| is_to(link, &email), batch).await?;
+        self.write_member((account, person), role, batch).await
     }
 
     /// Writes the person: a new one, or a known one who is as their identity was checked.

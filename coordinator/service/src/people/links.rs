@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::browser::link_id;
-use super::{BrowserInfo, NewSession, PeopleService};
+use super::{BrowserInfo, PeopleService, SignInStep};
 use crate::page_access::sign_in::{BrowserId, LinkValidity};
 use crate::{ServiceResult, secret_text};
 
@@ -105,8 +105,8 @@ impl PeopleService {
         Ok(self.sign_in_link(token, browser)?.err().unwrap_or(LinkValidity::Valid))
     }
 
-    /// Signs a person in with a link, which can then not be used again. Returns the session and the path to go to;
-    /// otherwise the link's validity.
+    /// Signs a person in with a link, which can then not be used again, or asks for their second factor. Returns the next
+    /// step and the path to go to; otherwise the link's validity.
     ///
     /// # Errors
     /// [`ServiceError::Internal`](crate::ServiceError::Internal) if the store can't be read or written.
@@ -115,7 +115,7 @@ impl PeopleService {
         token: &str,
         browser_id: Option<&BrowserId>,
         browser: &BrowserInfo,
-    ) -> ServiceResult<std::result::Result<(NewSession, String), LinkValidity>> {
+    ) -> ServiceResult<std::result::Result<(SignInStep, String), LinkValidity>> {
         let lock_id = link_id(token).0.first_chunk().copied().map_or(0, u128::from_be_bytes);
         self.context
             .commit_change(lock_id, || async move {
@@ -126,14 +126,16 @@ impl PeopleService {
                 let Some(membership) = self.first_membership(person)? else {
                     return Ok((Err(LinkValidity::Invalid), None));
                 };
+                let stored = self.person(person)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
                 batch.expect(Expect::AccountMember(membership.account, person, Presence::Present));
+                // They may be turning a second factor on.
+                batch.expect(Expect::Person(person, Presence::At(stored.revision)));
                 batch.write(Op::DeleteOneTimeLink(link.value.id));
-                Self::touch_person(self.person(person)?, &mut batch);
-                let session =
-                    self.add_session((membership.account, person), link.value.is_kept, browser, &mut batch).await?;
-                Ok((Ok((session, next)), Some(batch)))
+                let (target, way) = (membership.account.into(), (link.value.is_kept, browser));
+                let step = self.next_step(&stored.value, target, way, &mut batch).await?;
+                Ok((Ok((step, next)), Some(batch)))
             })
             .await
     }

@@ -25,6 +25,8 @@ pub struct MemberDetails {
     pub email: String,
     /// Their role.
     pub role: Role,
+    /// True if they have a second factor.
+    pub has_factor: bool,
     /// Time at which they joined.
     pub joined_at: Timestamp,
     /// Time at which they last used the account, to the minute; none if no browser of theirs is signed in to it.
@@ -51,8 +53,9 @@ impl PeopleService {
                     // Not those of other accounts, which are not this owner's affair.
                     let sessions = sessions.filter(|it| it.account == account && it.is_valid(now));
                     let last_seen_at = sessions.map(|it| it.last_used_at).max();
+                    let has_factor = stored.value.second_factor.is_active();
                     let (name, email) = (stored.value.name, stored.value.email);
-                    members.push(MemberDetails { person, name, email, role, joined_at, last_seen_at });
+                    members.push(MemberDetails { person, name, email, role, has_factor, joined_at, last_seen_at });
                 }
                 Ok(members)
             })

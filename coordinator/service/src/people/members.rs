@@ -5,6 +5,7 @@ use parallax_core::page::access::normalize_email;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, Person, check_password};
 use parallax_core::plan::PlanLimitError;
 use parallax_core::role::Role;
+use parallax_core::second_factor::SecondFactor;
 use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence};
@@ -56,7 +57,8 @@ impl PeopleService {
         };
         let now = self.context.now();
         let id = PersonId::new(now, rand::random());
-        let person = &Person { id, email, name, password_hash, is_operator: false, created_at: now };
+        let (is_operator, second_factor) = (false, SecondFactor::default());
+        let person = &Person { id, email, name, password_hash, is_operator, created_at: now, second_factor };
         let member = AccountMember { account, person: id, role: new.role, joined_at: now };
         // One at a time, since an email address is taken once.
         let _making = self.context.create_lock.lock().await;

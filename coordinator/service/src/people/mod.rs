@@ -6,6 +6,7 @@
 
 mod account_choice;
 mod browser;
+mod counted_try;
 mod first_site;
 mod invitation_limits;
 mod invitations;
@@ -15,6 +16,7 @@ mod member_changes;
 mod members;
 mod password_reset;
 mod passwords;
+mod second_factor;
 mod sessions;
 mod set_up;
 #[cfg(test)]
@@ -28,7 +30,7 @@ use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::rate_limit::FixedWindowLimit;
 use parallax_core::role::Role;
-use parallax_core::time::HOUR;
+use parallax_core::time::{HOUR, Timestamp};
 use parallax_store::VersionedValue;
 
 pub use self::account_choice::AccountChoice;
@@ -42,6 +44,8 @@ pub use self::links::DashboardLinkRequest;
 pub use self::member_changes::MemberDetails;
 pub use self::members::NewPerson;
 pub use self::passwords::PasswordSignIn;
+use self::second_factor::PendingSignIns;
+pub use self::second_factor::{CodeSignIn, FactorSetUp, PENDING_SECONDS, SignInStep};
 pub use self::set_up::{SetUpAccount, SetUpDetails};
 use crate::audit::ChangeAuthor;
 use crate::context::ServiceContext;
@@ -66,6 +70,8 @@ pub struct PeopleService {
     link_limit: Mutex<FixedWindowLimit<String>>,
     /// Invitations sent.
     invitation_limits: InvitationLimits,
+    /// Sign-ins that wait for the code of a second factor.
+    pending_sign_ins: PendingSignIns,
 }
 
 /// A valid session with its person.
@@ -77,12 +83,19 @@ pub struct CurrentSession {
     pub person: Person,
     /// Their role in the session's account.
     pub role: Role,
+    /// Time until which the account lets them go without a second factor; none if they have one or need none.
+    pub factor_due: Option<Timestamp>,
 }
 
 impl CurrentSession {
     /// The person as the author of changes.
     pub(crate) fn author(&self) -> ChangeAuthor {
         ChangeAuthor::person(self.session.account, &self.person, self.session.network.clone())
+    }
+
+    /// Returns true if the person must set up a second factor before anything else.
+    pub fn is_factor_overdue(&self, now: Timestamp) -> bool {
+        self.factor_due.is_some_and(|due| now.since(due) >= 0)
     }
 
     /// The person as a caller of the services.
@@ -112,6 +125,7 @@ impl PeopleService {
             network_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_NETWORK)),
             link_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
             invitation_limits: InvitationLimits::new(),
+            pending_sign_ins: PendingSignIns::default(),
         }
     }
 

@@ -11,6 +11,7 @@ use parallax_notify::render;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
 use super::PeopleService;
+use crate::audit::ChangeAuthor;
 use crate::page_access::password;
 use crate::{ServiceError, ServiceResult};
 
@@ -60,6 +61,10 @@ impl PeopleService {
                 let mut batch = Batch::new();
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
                 let (person, ended) = self.replace_password(id, hash, &mut batch).await?;
+                if let Some(membership) = self.first_membership(id)? {
+                    let author = ChangeAuthor::person(membership.account, &person, None);
+                    self.context.log_change(author, &mut batch)?;
+                }
                 Ok(((person.email, ended), Some(batch)))
             })
             .await?;

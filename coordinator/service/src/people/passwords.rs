@@ -11,7 +11,9 @@ use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 use sha2::{Digest, Sha256};
 
-use super::{BrowserInfo, CurrentSession, NewSession, PeopleService};
+use super::counted_try::CountedTry;
+use super::second_factor::CompleteProof;
+use super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SignInStep};
 use crate::page_access::password;
 use crate::{ServiceError, ServiceResult};
 
@@ -32,22 +34,16 @@ impl std::fmt::Debug for PasswordSignIn {
     }
 }
 
-/// A counted try.
-pub(super) struct CountedTry {
-    email: [u8; 32],
-    network: Option<u128>,
-}
-
 impl PeopleService {
-    /// Signs a person in. Unknown addresses and wrong passwords cost the same work.
+    /// Signs a person in, or asks for their second factor. Unknown addresses and wrong passwords cost the same work.
     ///
     /// # Errors
     /// [`ServiceError::WrongCredentials`], [`ServiceError::TooManyTries`], [`ServiceError::Busy`].
-    pub async fn sign_in(&self, ask: &PasswordSignIn, browser: &BrowserInfo) -> ServiceResult<NewSession> {
+    pub async fn sign_in(&self, ask: &PasswordSignIn, browser: &BrowserInfo) -> ServiceResult<SignInStep> {
         let (person, counted) = self.check_credentials((&ask.email, &ask.password), browser).await?;
-        let session = self.start_session(&person, ask.is_kept, browser).await?;
-        self.forget_tries(&counted);
-        Ok(session)
+        let step = self.start_session(&person, ask.is_kept, browser).await?;
+        self.settle_try(&counted, &step);
+        Ok(step)
     }
 
     /// Checks an email address with its password. The caller forgets the try once it was of use.
@@ -65,6 +61,11 @@ impl PeopleService {
         let counted = self.begin_try(&email, person_id, browser).await?;
         let hash = person.as_ref().and_then(|person| person.password_hash.as_deref());
         let is_right = self.verify(text, hash, &counted).await?;
+        if let Some(person) = person.as_ref().filter(|_| !is_right)
+            && let Some(membership) = self.first_membership(person.id)?
+        {
+            self.context.log_failed_sign_in(membership.account, person, browser.network.clone());
+        }
         Ok((person.filter(|_| is_right).ok_or(ServiceError::WrongCredentials)?, counted))
     }
 
@@ -83,7 +84,7 @@ impl PeopleService {
         check_password(new_password).map_err(|rule| ValidationErrors::single("password", rule))?;
         self.check_current(current, old_password).await?;
         let hash = &password::hash(new_password).await?;
-        let (id, account) = (current.person.id, current.session.account);
+        let id = current.person.id;
         let (session, ended) = self
             .context
             .commit_change(id.to_u128(), || async move {
@@ -93,7 +94,9 @@ impl PeopleService {
                 if person.password_hash != current.person.password_hash || !ended.contains(&current.session.id) {
                     return Err(ServiceError::ConfirmationRequired);
                 }
-                let session = self.add_session((account, id), current.session.is_kept, browser, &mut batch).await?;
+                let proof = CompleteProof::of_session(current);
+                let session = self.add_session(&proof, current.session.is_kept, browser, &mut batch).await?;
+                self.context.log_change(current.author(), &mut batch)?;
                 Ok(((session, ended), Some(batch)))
             })
             .await?;
@@ -166,7 +169,7 @@ impl PeopleService {
     }
 
     /// Starts a session of a person whose password was right, unless it changed meanwhile.
-    async fn start_session(&self, person: &Person, is_kept: bool, browser: &BrowserInfo) -> ServiceResult<NewSession> {
+    async fn start_session(&self, person: &Person, is_kept: bool, browser: &BrowserInfo) -> ServiceResult<SignInStep> {
         let id = person.id;
         self.context
             .commit_change(id.to_u128(), || async move {
@@ -176,10 +179,11 @@ impl PeopleService {
                 }
                 let membership = self.first_membership(id)?.ok_or(ServiceError::WrongCredentials)?;
                 let mut batch = Batch::new();
-                Self::touch_person(stored, &mut batch);
+                batch.expect(Expect::Person(id, Presence::At(stored.revision)));
                 batch.expect(Expect::AccountMember(membership.account, id, Presence::Present));
-                let session = self.add_session((membership.account, id), is_kept, browser, &mut batch).await?;
-                Ok((session, Some(batch)))
+                let (target, way) = (membership.account.into(), (is_kept, browser));
+                let step = self.next_step(&stored.value, target, way, &mut batch).await?;
+                Ok((step, Some(batch)))
             })
             .await
     }
@@ -214,15 +218,33 @@ impl PeopleService {
 
     /// Verifies a password. A try that could not be verified does not count.
     async fn verify(&self, text: &str, hash: Option<&str>, counted: &CountedTry) -> ServiceResult<bool> {
-        password::verify(text, hash).await.inspect_err(|_| {
-            lock(&self.email_delays).refund(&counted.email);
-            if let Some(network) = &counted.network {
-                lock(&self.network_delays).refund(network);
-            }
-        })
+        password::verify(text, hash).await.inspect_err(|_| self.take_back(counted))
     }
 
-    /// Forgets the failures of an address after a right password. Those of its network stay, but for this try.
+    /// Counts a code of a person's second factor, before it is verified. Only someone with their password or mailbox gets
+    /// this far, so strangers can't delay it, and no network is exempt.
+    pub(super) fn begin_code_try(&self, email: &str, browser: &BrowserInfo) -> ServiceResult<CountedTry> {
+        self.count_try(CountedTry { email: code_key(email), network: browser.network_key }, false)
+    }
+
+    /// Forgets a person's failures once they are signed in. Until the code of a second factor was right they stay, and
+    /// this try is one of them.
+    pub(super) fn settle_try(&self, counted: &CountedTry, step: &SignInStep) {
+        match step {
+            SignInStep::Complete(_) => self.forget_tries(counted),
+            SignInStep::Code(token) => self.pending_sign_ins.add_try(token, counted),
+        }
+    }
+
+    /// Takes one try back, and keeps the failures before it.
+    pub(super) fn take_back(&self, counted: &CountedTry) {
+        lock(&self.email_delays).refund(&counted.email);
+        if let Some(network) = &counted.network {
+            lock(&self.network_delays).refund(network);
+        }
+    }
+
+    /// Forgets the failures of an address after a complete sign-in. Those of its network stay, but for this try.
     pub(super) fn forget_tries(&self, counted: &CountedTry) {
         lock(&self.email_delays).clear(&counted.email);
         if let Some(network) = &counted.network {
@@ -241,6 +263,11 @@ impl PeopleService {
 /// Returns the key by which failed confirmations of a signed-in person count.
 fn confirmation_key(email: &str) -> [u8; 32] {
     Sha256::new().chain_update("current\0").chain_update(email).finalize().into()
+}
+
+/// Returns the key by which wrong codes of a person's second factor count.
+fn code_key(email: &str) -> [u8; 32] {
+    Sha256::new().chain_update("code\0").chain_update(email).finalize().into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

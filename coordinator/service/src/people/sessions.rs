@@ -5,6 +5,7 @@ use parallax_core::login_session::{LoginSession, LoginSessionId, MAX_SESSIONS};
 use parallax_core::person::Person;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
+use super::second_factor::CompleteProof;
 use super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SessionToken};
 use crate::{Actor, Caller, ServiceError, ServiceResult};
 
@@ -20,11 +21,13 @@ impl PeopleService {
             return Ok(None);
         }
         let (account, person) = (stored.value.account, stored.value.person);
-        let (Some(role), Some(person)) = (self.role_in(account, person)?, reader.person(person)?) else {
+        let (Some(member), Some(person)) = (reader.account_member(account, person)?, reader.person(person)?) else {
             return Ok(None);
         };
         self.record_use(&stored);
-        Ok(Some(CurrentSession { session: stored.value, person: person.value, role }))
+        let (person, role) = (person.value, member.value.role);
+        let factor_due = self.factor_due(&member.value, &person)?;
+        Ok(Some(CurrentSession { session: stored.value, person, role, factor_due }))
     }
 
     /// Returns true while the session is valid and its person is in its account. It records no use.
@@ -95,16 +98,16 @@ impl PeopleService {
     /// expired ones, and the oldest of too many.
     pub(super) async fn add_session(
         &self,
-        (account, person): (AccountId, PersonId),
+        proof: &CompleteProof,
         is_kept: bool,
         browser: &BrowserInfo,
         batch: &mut Batch,
     ) -> ServiceResult<NewSession> {
-        let (now, token) = (self.context.now(), SessionToken::random());
+        let (now, token, person) = (self.context.now(), SessionToken::random(), proof.person());
         let session = LoginSession {
             id: token.id(),
             person,
-            account,
+            account: proof.account(),
             created_at: now,
             last_used_at: now,
             is_kept,
@@ -169,7 +172,8 @@ impl PeopleService {
     #[allow(clippy::unwrap_used, reason = "for tests only")]
     pub async fn test_session(&self, account: AccountId, person: PersonId) -> NewSession {
         let (browser, mut batch) = (BrowserInfo::default(), Batch::new());
-        let session = self.add_session((account, person), true, &browser, &mut batch).await.unwrap();
+        let proof = CompleteProof::for_tests((account, person));
+        let session = self.add_session(&proof, true, &browser, &mut batch).await.unwrap();
         self.context.store().commit(batch).await.unwrap();
         session
     }

@@ -8,13 +8,15 @@ use parallax_core::page::access::normalize_email;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
 use parallax_core::plan::{Plan, PlanLimitError};
 use parallax_core::role::Role;
+use parallax_core::second_factor::SecondFactor;
 use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
 use super::first_site::FirstSite;
 use super::members::MAX_NAME;
-use super::{BrowserInfo, NewSession, PeopleService};
+use super::{BrowserInfo, PeopleService, SignInStep};
+use crate::audit::ChangeAuthor;
 use crate::page_access::password;
 use crate::{ServiceError, ServiceResult, secret_text};
 
@@ -87,9 +89,9 @@ impl PeopleService {
         Ok(Some(SetUpAccount { email: known_email(&account.value), asks_for_site }))
     }
 
-    /// Uses a set-up link: the account gets an owner with that password, who is signed in. An account that nobody uses
-    /// yet gets its first page and monitor, too. All of it is one batch: a refusal leaves nothing behind, and the link
-    /// still works.
+    /// Uses a set-up link: the account gets an owner with that password, who is signed in. A person who had a second
+    /// factor keeps it, and is asked for it. An account that nobody uses yet gets its first page and monitor, too. All of
+    /// it is one batch: a refusal leaves nothing behind, and the link still works.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a field that
@@ -100,7 +102,7 @@ impl PeopleService {
         token: &str,
         details: &SetUpDetails,
         browser: &BrowserInfo,
-    ) -> ServiceResult<NewSession> {
+    ) -> ServiceResult<SignInStep> {
         let target = self.set_up_account(token)?.ok_or(ServiceError::NotFound)?;
         let account = self.set_up_link(token)?.ok_or(ServiceError::NotFound)?.account;
         let mut faults = ValidationErrors::new();
@@ -132,8 +134,10 @@ impl PeopleService {
                     self.add_first_site((account, plan, &owner.email), site, place, &mut batch)?;
                 }
                 let person = self.make_owner(account, owner, is_operator, &mut batch).await?;
-                let session = self.add_session((account, person), false, browser, &mut batch).await?;
-                Ok((session, Some(batch)))
+                let author = ChangeAuthor::person(account, &person, browser.network.clone());
+                self.context.log_change(author, &mut batch)?;
+                let step = self.next_step(&person, account.into(), (false, browser), &mut batch).await?;
+                Ok((step, Some(batch)))
             })
             .await
     }
@@ -174,7 +178,7 @@ impl PeopleService {
         owner: &NewOwner,
         is_operator: bool,
         batch: &mut Batch,
-    ) -> ServiceResult<PersonId> {
+    ) -> ServiceResult<Person> {
         let (now, reader) = (self.context.now(), self.context.store().reader());
         let password_hash = Some(owner.hash.clone());
         let person = match reader.person_by_email(&owner.email)? {
@@ -189,7 +193,8 @@ impl PeopleService {
                 let id = PersonId::new(now, rand::random());
                 batch.expect(Expect::Person(id, Presence::Absent));
                 let (email, name) = (owner.email.clone(), owner.name.clone());
-                Person { id, email, name, password_hash, is_operator, created_at: now }
+                let second_factor = SecondFactor::default();
+                Person { id, email, name, password_hash, is_operator, created_at: now, second_factor }
             }
         };
         let id = person.id;
@@ -200,8 +205,8 @@ impl PeopleService {
             return Err(PlanLimitError::MembersFull.into());
         }
         let joined_at = joined_at.unwrap_or(now);
-        batch.write(person).write(AccountMember { account, person: id, role: Role::Owner, joined_at });
-        Ok(id)
+        batch.write(person.clone()).write(AccountMember { account, person: id, role: Role::Owner, joined_at });
+        Ok(person)
     }
 
     fn set_up_link(&self, token: &str) -> ServiceResult<Option<SetUpLink>> {

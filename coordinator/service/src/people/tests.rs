@@ -54,7 +54,7 @@ fn mailed(world: &World, event: &str, path: &str) -> String {
 
 async fn sign_in(world: &World, password: &str) -> ServiceResult<NewSession> {
     let ask = PasswordSignIn { email: EMAIL.to_owned(), password: password.to_owned(), is_kept: true };
-    world.service.people.sign_in(&ask, &BrowserInfo::default()).await
+    Ok(world.service.people.sign_in(&ask, &BrowserInfo::default()).await?.session().unwrap())
 }
 
 async fn request_link(world: &World) -> ServiceResult<()> {
@@ -146,7 +146,7 @@ async fn an_old_password_changes_nothing_once_it_was_replaced() {
     people.request_password_reset(EMAIL, None).await.unwrap();
     let link = mailed(&world, "person.password-reset", "/reset/");
     people.reset_password(&link, "another horse").await.unwrap();
-    // A request of before that is answered only now: it found its session and the old password.
+    // A request from earlier that is answered only now: it found its session and the old password.
     let change = people.change_password(&ann.current, (PASSWORD, "a third horse"), &BrowserInfo::default()).await;
     assert_eq!(change.unwrap_err(), ServiceError::ConfirmationRequired);
     assert!(sign_in(&world, "another horse").await.is_ok());

@@ -1,5 +1,6 @@
 //! The audit log: an entry with each change, in its own batch, with its author and without secrets.
 
+use parallax_core::acknowledgement::ActorName;
 use parallax_core::audit::{AuditAction, AuditActor, AuditEntry, AuditField, AuditSubject};
 use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::monitor::bulk_edit::MonitorBulkEdit;
@@ -7,6 +8,7 @@ use parallax_core::role::Role;
 
 use super::*;
 use crate::audit::{AUDIT_PART, AuditFilter};
+use crate::people::{BrowserInfo, NewPerson, PasswordSignIn};
 use crate::undo_offer::UndoOffer;
 
 async fn person(world: &World, role: Role) -> Caller {
@@ -137,6 +139,48 @@ async fn secrets_of_destinations_and_keys_are_never_in_the_log() {
         ]
     );
     assert!(matches!(&entries[1].actor, AuditActor::Key { name, .. } if name.to_string() == "deploys"));
+}
+
+#[tokio::test]
+async fn sign_ins_and_members_are_logged() {
+    let world = world().await;
+    let (owner, people) = (person(&world, Role::Owner).await, &world.service.people);
+    let new = NewPerson {
+        email: "ann@example.com".to_owned(),
+        name: "Ann".to_owned(),
+        role: Role::Viewer,
+        password: Some("correct horse".to_owned()),
+    };
+    let ann = people.add_as_operator(world.owner.id, &new).await.unwrap();
+    let added = newest(&world, &owner).await;
+    assert_eq!((added.actor, added.items[0].action), (AuditActor::Operator, AuditAction::Created));
+    assert_eq!((added.items[0].subject, added.items[0].name.as_str()), (AuditSubject::Member, "Ann"));
+    let browser = BrowserInfo::new(Some("192.0.2.7".parse().unwrap()), "", None);
+    let ask =
+        |password: &str| PasswordSignIn { email: new.email.clone(), password: password.to_owned(), is_kept: false };
+    assert!(people.sign_in(&ask("wrong horse"), &browser).await.is_err());
+    people.sign_in(&ask("correct horse"), &browser).await.unwrap();
+    let of_ann = AuditFilter { subject: Some(AuditSubject::SignIn), text: "ann".to_owned(), ..AuditFilter::default() };
+    // A failed one is logged in the background.
+    while log(&world, &owner, &of_ann).await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let mut tries: Vec<_> = log(&world, &owner, &of_ann).await;
+    tries.sort_by_key(|entry| entry.items[0].action);
+    let person = AuditActor::Person { id: ann.id, name: ActorName::new("Ann") };
+    let seen = tries.iter().map(|it| (it.items[0].action, it.actor.clone(), it.network.as_deref()));
+    let network = Some("192.0.2.0/24");
+    assert_eq!(
+        seen.collect::<Vec<_>>(),
+        [(AuditAction::SignedIn, person, network), (AuditAction::SignInFailed, AuditActor::Visitor, network)]
+    );
+    assert!(tries.iter().all(|it| !format!("{it:?}").contains("horse")));
+    let session = world.signed_in(Role::Owner).await;
+    let current = people.authenticate(&session.token).unwrap().unwrap();
+    people.change_role(&current, ann.id, Role::Editor).await.unwrap();
+    let changed = newest(&world, &owner).await;
+    let values = changed.items[0].fields[0].values.clone();
+    assert_eq!(values, Some(("viewer".to_owned(), "editor".to_owned())), "{changed:?}");
 }
 
 #[tokio::test]

@@ -48,12 +48,13 @@ async fn invite(world: &World, owner: &CurrentSession, email: &str, role: Role) 
 async fn join(world: &World, token: &str, password: &str) -> ServiceResult<CurrentSession> {
     let details = JoinDetails { name: "Ann".to_owned(), password: password.to_owned() };
     let joined = world.service.people.join(token, &details, None, &BrowserInfo::default()).await?;
-    Ok(current(world, &joined))
+    Ok(current(world, &joined.session().unwrap()))
 }
 
 async fn sign_in(world: &World, email: &str, password: &str) -> ServiceResult<CurrentSession> {
     let ask = PasswordSignIn { email: email.to_owned(), password: password.to_owned(), is_kept: true };
-    Ok(current(world, &world.service.people.sign_in(&ask, &BrowserInfo::default()).await?))
+    let step = world.service.people.sign_in(&ask, &BrowserInfo::default()).await?;
+    Ok(current(world, &step.session().unwrap()))
 }
 
 fn rule(error: ServiceError) -> String {
@@ -241,7 +242,7 @@ async fn a_person_joins_a_second_account_by_password_or_session_and_chooses_betw
     let by_owner = people.join(&second, &details, Some(&owner), &BrowserInfo::default()).await;
     assert_eq!(by_owner.unwrap_err(), ServiceError::WrongCredentials);
     world.clock.set(world.service.now() + HOUR);
-    let joined = people.join(&second, &details, Some(&ann), &BrowserInfo::default()).await.unwrap();
+    let joined = people.join(&second, &details, Some(&ann), &BrowserInfo::default()).await.unwrap().session().unwrap();
     let there = current(&world, &joined);
     assert_eq!((there.session.account, there.role), (foreign.id, Role::Owner));
     assert!(there.session.id != ann.session.id && !is_signed_in(&world, &ann), "a new id");
@@ -271,6 +272,7 @@ async fn a_member_who_was_invited_before_keeps_their_role() {
     assert_eq!(join(&world, &token, PASSWORD).await.unwrap_err(), ServiceError::WrongCredentials);
     let details = JoinDetails::default();
     let joined = people.join(&token, &details, Some(&stranger), &BrowserInfo::default()).await.unwrap();
+    let joined = joined.session().unwrap();
     let joined = current(&world, &joined);
     assert_eq!(joined.role, Role::Viewer);
     assert!(!people.change_role(&owner, joined.person.id, Role::Viewer).await.unwrap());

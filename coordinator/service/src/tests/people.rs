@@ -99,7 +99,7 @@ async fn failures_delay_a_sign_in_but_not_where_the_person_usually_signs_in() {
     let from = |address: &str| BrowserInfo::new(Some(address.parse().unwrap()), "", None);
     let sign_in = async |password: &str, browser: &BrowserInfo| {
         let ask = PasswordSignIn { email: email.clone(), password: password.to_owned(), is_kept: true };
-        people.sign_in(&ask, browser).await.map(|new| new.session.network)
+        people.sign_in(&ask, browser).await.map(|step| step.session().unwrap().session.network)
     };
     let home = from("203.0.113.7");
     assert_eq!(sign_in(PASSWORD, &home).await.unwrap().as_deref(), Some("203.0.113.0/24"));
@@ -129,7 +129,8 @@ async fn ann(world: &World) -> NewSession {
     let ann = NewPerson { email: "ann@example.com".to_owned(), name: String::new(), role: Role::Owner, password };
     world.service.people.add_as_operator(world.owner.id, &ann).await.unwrap();
     let ask = PasswordSignIn { email: ann.email, password: PASSWORD.to_owned(), is_kept: true };
-    world.service.people.sign_in(&ask, &BrowserInfo::new("203.0.113.7".parse().ok(), "", None)).await.unwrap()
+    let home = BrowserInfo::new("203.0.113.7".parse().ok(), "", None);
+    world.service.people.sign_in(&ask, &home).await.unwrap().session().unwrap()
 }
 
 /// Requests a sign-in link, and returns its token.
@@ -153,7 +154,7 @@ async fn a_set_up_and_a_new_password_end_all_pending_links() {
     };
     let details = SetUpDetails { password: PASSWORD.to_owned(), ..SetUpDetails::default() };
     let (printed, used) = (set_up_link().await, set_up_link().await);
-    let session = people.set_up(&used, &details, &BrowserInfo::default()).await.unwrap();
+    let session = people.set_up(&used, &details, &BrowserInfo::default()).await.unwrap().session().unwrap();
     assert!(!session.session.is_kept, "nobody asked for it");
     for link in [&printed, &used] {
         assert_eq!(people.set_up_account(link).unwrap(), None, "another link of the account works no more");

@@ -36,7 +36,7 @@ async fn link(world: &World, account: AccountId) -> String {
 
 async fn set_up(world: &World, token: &str, details: &SetUpDetails) -> Result<Caller, ServiceError> {
     let people = &world.service.people;
-    let session = people.set_up(token, details, &BrowserInfo::default()).await?;
+    let session = people.set_up(token, details, &BrowserInfo::default()).await?.session().unwrap();
     Ok(people.authenticate(&session.token).unwrap().unwrap().caller())
 }
 

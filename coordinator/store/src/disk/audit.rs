@@ -6,8 +6,8 @@ use parallax_core::id::AccountId;
 use super::layout::{TreeKey, join};
 use super::pending::PendingChanges;
 use super::reader::DiskReader;
-use crate::audit::{AuditRead, NumberedAuditEntry};
-use crate::{Result, batch};
+use crate::Result;
+use crate::audit::{AuditRead, MAX_EVICTED, NumberedAuditEntry};
 
 /// Numbers of an account's entries: of the oldest that is kept, and of the next one.
 type Numbers = (u64, u64);
@@ -18,7 +18,7 @@ pub(super) fn append(pending: &mut PendingChanges<'_>, entry: &AuditEntry) -> Re
     let (mut first, next): Numbers = pending.get(&numbers)?.unwrap_or((1, 1));
     pending.put(entry_key(entry.account, next), entry)?;
     let next = next + 1;
-    for _ in 0..batch::MAX_EVICTED_AUDIT_ENTRIES {
+    for _ in 0..MAX_EVICTED {
         let oldest = entry_key(entry.account, first);
         let is_evicted = next - first > MAX_AUDIT_ENTRIES
             || (next - first > 1

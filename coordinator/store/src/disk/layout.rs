@@ -37,8 +37,7 @@
 //! | `rh` `rd` | monitor, hour or day | packed statistics |
 //! | `fb` `fh` `fd` | monitor, 8 hours, day or 32 days | [compacted](super::compaction) blocks, hour and day roll-ups |
 //! | `tc` | part | sequence and packed tails |
-//! | `ns` `np` | | next slot, next vantage number |
-//! | `nn` | network label | its number |
+//! | `ns` `np` `nn` | ; ; network label | next slot; next vantage number; the network's number |
 //! | `pl` | page, use of a picture | its bytes |
 //! | `th` | reserved hostname | the account it is reserved for, and until when |
 //! | `gm` | monitor | empty: its history is to be deleted |

@@ -81,7 +81,7 @@ mod tests {
     use serde::Serialize;
 
     use super::*;
-    use crate::samples::{account, at, delivery, event, incident, outages, page};
+    use crate::samples::{account, at, delivery, event, incident, outages, page, person};
 
     #[test]
     fn a_page_is_read_from_its_schema_4_bytes() {
@@ -143,6 +143,13 @@ mod tests {
         // Its last field is one byte for each of the six regions.
         assert_read_without_last_field(&MachineState::default(), 6);
         assert_read_without_last_field(&delivery(1, Some(1), None), 1);
+    }
+
+    #[test]
+    fn persons_and_accounts_without_a_second_factor_are_read() {
+        // None active, and none pending.
+        assert_read_without_last_field(&person(1, 1), 2);
+        assert_read_without_last_field(&account(1), 1);
     }
 
     /// Asserts that a record without its last field (empty, `last_field` bytes long) is still readable.

@@ -6,8 +6,8 @@ use parallax_core::audit::{AuditEntry, MAX_AUDIT_ENTRIES};
 use parallax_core::id::AccountId;
 
 use super::MemoryStore;
-use crate::audit::{AuditRead, NumberedAuditEntry};
-use crate::{Result, batch};
+use crate::Result;
+use crate::audit::{AuditRead, MAX_EVICTED, NumberedAuditEntry};
 
 /// Entries of every account, oldest first, with the number of the first.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl MemoryAudit {
     pub(super) fn append(&mut self, entry: &AuditEntry) {
         let (first, entries) = self.0.entry(entry.account).or_insert_with(|| (1, VecDeque::new()));
         entries.push_back(entry.clone());
-        for _ in 0..batch::MAX_EVICTED_AUDIT_ENTRIES {
+        for _ in 0..MAX_EVICTED {
             let is_expired = entries.len() > 1 && entries.front().is_some_and(|oldest| oldest.is_expired(entry.at));
             if !is_expired && entries.len() as u64 <= MAX_AUDIT_ENTRIES {
                 break;

@@ -5,6 +5,7 @@ use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::one_time_link::{LinkId, LinkKind, OneTimeLink};
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::role::Role;
+use parallax_core::second_factor::{FactorSecret, RecoveryCodeHash, SecondFactor};
 
 use super::{account_id, at};
 
@@ -20,7 +21,18 @@ pub fn person(n: u128, email: u8) -> Person {
         password_hash: Some("$argon2id$".to_owned()),
         is_operator: n == 1,
         created_at: at(1),
+        second_factor: second_factor(n),
     }
+}
+
+/// An active second factor for even numbers, none for odd ones.
+fn second_factor(n: u128) -> SecondFactor {
+    let mut factor = SecondFactor::default();
+    if n.is_multiple_of(2) {
+        factor.begin(FactorSecret(*b"canary-second-factor"), at(1));
+        factor.activate(7, vec![RecoveryCodeHash([n as u8; 32])], at(1));
+    }
+    factor
 }
 
 pub fn account_member(account: u128, person: u128, role: Role) -> AccountMember {

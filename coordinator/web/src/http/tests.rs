@@ -19,6 +19,7 @@ mod dashboard_monitors;
 mod dashboard_route_table;
 mod dashboard_routes;
 mod dashboard_screens;
+mod dashboard_second_factor;
 mod dashboard_secrets;
 mod dashboard_set_up;
 mod dashboard_sign_in;

@@ -13,11 +13,19 @@ use super::*;
 use crate::StoredResponse;
 
 /// Secrets that must not be found. One of them is longer than a piece.
-const CANARIES: [&str; 6] =
-    ["canary-host", "canary-bot", "canary-mailbox", "canary-letter", "canary-answer", "canary-body"];
+const CANARIES: [&str; 7] = [
+    "canary-host",
+    "canary-bot",
+    "canary-mailbox",
+    "canary-letter",
+    "canary-answer",
+    "canary-body",
+    // Of the sample person's authenticator app.
+    "canary-second-factor",
+];
 
 fn secrets() -> Batch {
-    let [host, bot, mailbox, message, response, body] = CANARIES;
+    let [host, bot, mailbox, message, response, body, _] = CANARIES;
     let check = Check::Tcp(TcpCheck { host: host.to_owned(), port: 443 });
     let channel = Channel::Telegram { token: bot.to_owned(), chat: "@on-call".to_owned() };
     let contact = Contact::Email(format!("{mailbox}@example.com"));
@@ -27,6 +35,7 @@ fn secrets() -> Batch {
     batch
         .write(account(1))
         .write(page(1, 1, "page"))
+        .write(person(2, 2))
         .write(Op::PutMonitor(Box::new(Monitor { check, ..monitor(1, 1, 0) })))
         .write(Op::PutDestination(Box::new(Destination { channel, ..destination(1, 1) })))
         .write(Op::PutSubscriber(Box::new(Subscriber { contact, ..subscriber(1, 1, 1) })))

@@ -1,6 +1,7 @@
 //! The frame of a screen: the caller's pages with their counts, and what the last form did.
 
 use parallax_core::id::PageId;
+use parallax_core::time::Timestamp;
 use parallax_service::Caller;
 use parallax_service::dashboard::PageSummary;
 use url::form_urlencoded;
@@ -12,7 +13,7 @@ use crate::http::error::ApiError;
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::{
     Frame, PageEntry, Section, SignedInPerson, TOAST_COUNT_PARAM, TOAST_PARAM, Toast, UNDO_PARAM, UndoButton, clock,
-    duration,
+    duration, time,
 };
 use crate::views::headline::indicator_class;
 
@@ -40,6 +41,7 @@ pub(super) struct FramePerson {
     pub(super) person: SignedInPerson,
     toast: Option<Toast>,
     accounts: usize,
+    factor_due: Option<Timestamp>,
     undo: Option<UndoLink>,
 }
 
@@ -71,7 +73,7 @@ impl FramePerson {
             caller: caller.caller.clone(),
             next: without_toast(&caller.path, query),
         });
-        Self { person, toast, accounts: caller.accounts, undo }
+        Self { person, toast, accounts: caller.accounts, factor_due: caller.session.factor_due, undo }
     }
 
     /// Builds the frame of a screen about a page that the caller was found to reach, or about all of them.
@@ -107,6 +109,7 @@ impl FramePerson {
                 }
                 None => toast,
             }),
+            factor_due: self.factor_due.map(|due| time(due, context.service.now())),
             loaded_at: clock(context.service.now()),
         }
     }

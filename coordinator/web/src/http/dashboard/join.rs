@@ -12,9 +12,10 @@ use parallax_service::ServiceError;
 use parallax_service::people::{CurrentSession, InvitedPerson, JoinDetails, JoinInvitation};
 
 use super::forms::FormRefusal;
-use super::session_cookie::{browser_info, session_token, with_session};
+use super::session_cookie::{browser_info, session_token};
+use super::sign_in_code::reply_to_step;
 use super::signed_in::check_origin;
-use super::{ROOT, as_page, screen, see_other};
+use super::{ROOT, as_page, screen};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::public::{FormFields, is_https};
@@ -52,7 +53,7 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
     let Some(invitation) = people.invitation(token, current.as_ref())? else { return Ok(invalid_link()) };
     let details = JoinDetails { name: fields.raw("name").to_owned(), password: fields.raw("password").to_owned() };
     let error = match people.join(token, &details, current.as_ref(), &browser_info(&context, &call)).await {
-        Ok(new) => return Ok(with_session(&context, see_other(ROOT), &new)),
+        Ok(step) => return Ok(reply_to_step(&context, &step, ROOT)),
         // Used by someone else in the meantime.
         Err(ServiceError::NotFound) => return Ok(invalid_link()),
         Err(error) => error,

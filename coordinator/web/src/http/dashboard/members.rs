@@ -35,6 +35,9 @@ const NO_INVITATION: &str =
 /// Address of the form for an invitation.
 const INVITE: &str = "/app/account/members/invite";
 
+/// Address of the setting that members need a second factor.
+const NEED: &str = "/app/account/members/second-factor";
+
 /// Routes of members and invitations.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     const GET: Method = Method::GET;
@@ -48,6 +51,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
                 (POST, signed_in_route(|context, call| invite(context, call).boxed())),
             ],
         ),
+        (NEED, vec![(POST, signed_in_route(|context, call| set_factor_needed(context, call).boxed()))]),
         (
             "/app/account/members/{person}/role",
             vec![(POST, signed_in_route(|context, call| change_role(context, call).boxed()))],
@@ -86,6 +90,16 @@ async fn change_role(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn
     match changed {
         Ok(true) => Ok(see_other(&Toast::address(MEMBERS, "role-raised", 1))),
         Ok(false) => Ok(see_other(&Toast::address(MEMBERS, "role-changed", 1))),
+        Err(error) => refused(&context, &mut call, error, NO_MEMBER).await,
+    }
+}
+
+/// `POST /app/account/members/second-factor`: members need one with `needed=on`.
+async fn set_factor_needed(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let SubmittedForm { form, .. } = SubmittedForm::read(&mut call).await?;
+    let is_needed = form.text("needed") == "on";
+    match context.service.people.set_factor_needed(&call.caller.session, is_needed).await {
+        Ok(()) => Ok(see_other(&Toast::address(MEMBERS, if is_needed { "factor-needed" } else { "saved" }, 1))),
         Err(error) => refused(&context, &mut call, error, NO_MEMBER).await,
     }
 }
@@ -217,10 +231,12 @@ async fn members_screen(context: &HttpContext, call: &mut RoutedRequest<SignedIn
     let (people, now, you) = (&context.service.people, context.service.now(), call.caller.session.person.id);
     let members = people.list_members(&call.caller.caller).await?;
     let invitations = people.invitations(&call.caller.caller).await?;
+    let is_factor_needed = people.is_factor_needed(&call.caller.session)?;
     let member = |it: MemberDetails| MemberRow {
         id: it.person.to_string(),
         is_you: it.person == you,
         role: it.role,
+        has_factor: it.has_factor,
         joined: time(it.joined_at, now),
         last_seen: it.last_seen_at.map(|at| time(at, now)),
         email: it.name.is_some().then(|| it.email.clone()),
@@ -237,6 +253,7 @@ async fn members_screen(context: &HttpContext, call: &mut RoutedRequest<SignedIn
         members: members.into_iter().map(member).collect(),
         invitations: invitations.into_iter().map(invitation).collect(),
         sends_mail: people.sends_mail(),
+        is_factor_needed,
         problem: String::new(),
         once: new_key(),
         frame: frame(context, call, None, Section::Account).await?,

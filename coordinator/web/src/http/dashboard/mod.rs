@@ -10,6 +10,7 @@ mod audit;
 mod confirm;
 mod deploys;
 mod error_page;
+mod factor_gate;
 mod form_encoding;
 mod forms;
 mod frame;
@@ -31,11 +32,13 @@ mod password_reset;
 mod person;
 mod plan;
 mod search;
+mod second_factor;
 mod security;
 mod session_cookie;
 mod set_up;
 mod settings;
 mod sign_in;
+mod sign_in_code;
 mod signed_in;
 mod subscriber_import;
 mod subscribers;
@@ -78,6 +81,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         search::rows(),
         set_up::rows(),
         sign_in::rows(),
+        sign_in_code::rows(),
         confirm::rows(),
         incidents::rows(),
         alerts::rows(),
@@ -89,6 +93,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         installation_accounts::rows(),
         keys::rows(),
         security::rows(),
+        second_factor::rows(),
         members::rows(),
         audit::rows(),
         plan::rows(),

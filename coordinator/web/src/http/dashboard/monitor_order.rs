@@ -202,13 +202,12 @@ fn position(number: &str, count: usize) -> Option<usize> {
     number.trim().parse().ok().filter(|number| (1..=count).contains(number))
 }
 
-/// Returns the numbers of a form as typed, by monitor.
+/// Returns the numbers of a form that were changed, as typed and by monitor. The others follow the order.
 fn typed_numbers(sent: &[MonitorId], form: &Form) -> TypedNumbers {
-    let typed = |(at, id): (usize, &MonitorId)| {
-        // Longer than any number: it is only shown again.
-        (*id, form.text(&format!("at.{at}")).chars().take(MAX_SHOWN).collect())
-    };
-    (1..).zip(sent).map(typed).collect()
+    let numbers = (1..).zip(sent).map(|(at, id)| (at, *id, form.text(&format!("at.{at}")).trim()));
+    let typed = numbers.filter(|(at, _, number)| *number != at.to_string());
+    // Longer than any position: it is only shown again.
+    typed.map(|(_, id, number)| (id, number.chars().take(MAX_SHOWN).collect())).collect()
 }
 
 /// Puts each monitor whose number was changed to that position, those of one number in the order of the form; the
@@ -282,6 +281,16 @@ mod tests {
             move_by_one(&mut order, &Form::of([(button, MonitorId::from_u128(id).to_string())]));
             assert_eq!(order, ids(&expected), "{button} {id}");
         }
+    }
+
+    #[test]
+    fn numbers_that_were_changed_are_shown_as_typed() {
+        let long = "9".repeat(MAX_SHOWN + 1);
+        let form = Form::of([("at.1", "1"), ("at.2", " x "), ("at.3", ""), ("at.4", &*long)]);
+        let typed = typed_numbers(&ids(&[1, 2, 3, 4]), &form);
+        let expected =
+            [(2, "x"), (3, ""), (4, &long[1..])].map(|(id, text)| (MonitorId::from_u128(id), text.to_owned()));
+        assert_eq!(typed, TypedNumbers::from(expected));
     }
 
     #[test]

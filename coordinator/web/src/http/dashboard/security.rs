@@ -1,4 +1,4 @@
-//! Sign-in and security of a person: their password and sessions.
+//! Sign-in and security of a person: their password, the state of their second factor, and their sessions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::{Section, SecurityScreen, Toast};
+use crate::views::dashboard::{FactorState, Section, SecurityScreen, Toast, time};
 
 /// Address of the screen.
 const SECURITY: &str = "/app/account/security";
@@ -88,7 +88,13 @@ async fn security_screen(
 ) -> Result<SecurityScreen, ApiError> {
     let sessions = context.service.people.sessions(&call.caller.caller).await?;
     let frame = frame(context, call, None, Section::Account).await?;
+    let now = context.service.now();
+    let is_needed = context.service.people.is_factor_needed(&call.caller.session)?;
     let CurrentSession { session, person, .. } = &call.caller.session;
-    let has_password = person.password_hash.is_some();
-    Ok(SecurityScreen::new(frame, has_password, (&sessions, session), context.service.now()))
+    let factor = FactorState {
+        since: person.second_factor.active_since().map(|since| time(since, now)),
+        codes_left: person.second_factor.recovery_codes_left(),
+        is_needed,
+    };
+    Ok(SecurityScreen::new(frame, (person.password_hash.is_some(), factor), (&sessions, session), now))
 }

@@ -9,9 +9,10 @@ use parallax_service::people::{FirstSite, SetUpAccount, SetUpDetails};
 
 use super::forms::FormRefusal;
 use super::frame::without_scheme;
-use super::session_cookie::{browser_info, with_session};
+use super::session_cookie::browser_info;
+use super::sign_in_code::reply_to_step;
 use super::signed_in::check_origin;
-use super::{ROOT, as_page, screen, see_other};
+use super::{ROOT, as_page, screen};
 use crate::http::HttpContext;
 use crate::http::error::HandlerResult;
 use crate::http::public::{FormFields, is_https};
@@ -50,10 +51,8 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
     let site = FirstSite { url: field("url"), page_name: field("pageName"), slug: field("slug") };
     let details = SetUpDetails { email: field("email"), password: field("password"), name: field("name"), site };
     match context.service.people.set_up(token, &details, &browser_info(&context, &call)).await {
-        Ok(new) if account.asks_for_site => {
-            Ok(with_session(&context, see_other(&Toast::address(ROOT, "set-up", 1)), &new))
-        }
-        Ok(new) => Ok(with_session(&context, see_other(ROOT), &new)),
+        Ok(step) if account.asks_for_site => Ok(reply_to_step(&context, &step, &Toast::address(ROOT, "set-up", 1))),
+        Ok(step) => Ok(reply_to_step(&context, &step, ROOT)),
         // Used by someone else in the meantime.
         Err(ServiceError::NotFound) => Ok(invalid_link()),
         Err(error) => {

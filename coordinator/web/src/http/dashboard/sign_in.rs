@@ -11,7 +11,8 @@ use parallax_service::page_access::sign_in::{BrowserId, LINK_LIFE, LinkValidity}
 use parallax_service::people::{DashboardLinkRequest, PasswordSignIn};
 
 use super::frame::query_param;
-use super::session_cookie::{browser_info, session_token, with_session, without_session};
+use super::session_cookie::{browser_info, session_token, without_session};
+use super::sign_in_code::reply_to_step;
 use super::signed_in::{check_origin, safe_next};
 use super::{ROOT, SignedIn, as_page, screen, see_other};
 use crate::http::HttpContext;
@@ -72,7 +73,7 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
         is_kept: fields.one("keep").is_some(),
     };
     match context.service.people.sign_in(&ask, &browser_info(&context, &call)).await {
-        Ok(new) => Ok(with_session(&context, see_other(next), &new)),
+        Ok(step) => Ok(reply_to_step(&context, &step, next)),
         Err(error) => {
             let (status, text, wait) = match error {
                 ServiceError::WrongCredentials => {
@@ -141,7 +142,7 @@ async fn follow_link(context: Arc<HttpContext>, call: RoutedRequest<()>) -> Hand
     let browser = browser_of(&call.headers, is_https(&context));
     let info = browser_info(&context, &call);
     match context.service.people.sign_in_by_link(call.path_param("token")?, browser.as_ref(), &info).await? {
-        Ok((new, next)) => Ok(with_session(&context, see_other(safe_next(&next)), &new)),
+        Ok((step, next)) => Ok(reply_to_step(&context, &step, safe_next(&next))),
         Err(validity) => Ok(refused_link(validity)),
     }
 }

@@ -11,7 +11,7 @@ use super::form_encoding;
 use super::forms::FORM_TOKEN;
 use super::person::SignedIn;
 use super::session_cookie::session_token;
-use super::{ROOT, error_page, is_dashboard_path, see_other, with_security_headers};
+use super::{ROOT, error_page, factor_gate, is_dashboard_path, see_other, with_security_headers};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::json_body;
@@ -48,8 +48,11 @@ async fn run(
     mut call: RoutedRequest<SignedIn>,
     arrived: BodyReceived,
 ) -> HandlerResult {
-    let session = call.caller.session.session.id;
-    context.session_limit.admit_many(session, 1, context.service.now()).map_err(ApiError::RateLimited)?;
+    let (session, now) = (call.caller.session.session.id, context.service.now());
+    context.session_limit.admit_many(session, 1, now).map_err(ApiError::RateLimited)?;
+    if let Some(redirect) = factor_gate::redirect(&call.caller.session, &call.path, now) {
+        return Ok(redirect);
+    }
     let reservation = context.response_memory.reserve(ResponseOwner::Account(call.caller.caller.account))?;
     let (is_read, limit) = (call.method.is_safe(), request_timeout::timeout_for(&call.path));
     let answer = async {

@@ -27,8 +27,8 @@ async fn an_owner_reads_who_changed_what() {
     let log = client.open(&owner, AUDIT).await;
     assert_eq!(log.status, 200);
     for text in [
-        "Created monitor",
-        "Changed monitor",
+        "Created monitor <a href",
+        "Changed monitor <a href",
         "API key",
         &format!("/app/pages/{}/monitors/{id}", client.world.shop.id),
         "Name: &#60;b&#62;Shop&#60;/b&#62; → Shop",
@@ -74,7 +74,7 @@ async fn the_plan_says_what_is_used_of_each_limit() {
     monitor(&client, "Website").await;
     let plan = client.open(&owner, "/app/account/plan").await;
     assert_eq!(plan.status, 200);
-    for text in ["Monitors", "1 of 500", "Vendor components", "0 of 200", "API keys", "Other plans", "every 5 min"] {
+    for text in ["Monitors", "1 of 100", "Vendor components", "0 of 200", "API keys", "Other plans", "every 5 min"] {
         assert!(plan.text.contains(text), "{text}: {}", plan.text);
     }
 }

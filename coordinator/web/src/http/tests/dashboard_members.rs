@@ -170,7 +170,7 @@ async fn a_second_click_on_a_form_of_the_members_gets_the_answer_of_the_first() 
     let remove = format!("{MEMBERS}/{ann}/remove");
     let (_, place) = twice(&remove, &format!("action=\"{remove}")).await;
     assert_eq!(place, "303 /app/account/members?done=member-removed&count=1");
-    // Another form of before gets the reason.
+    // Another form from earlier gets the reason.
     for (path, reason) in [
         (&resend, "The invitation may have been used"),
         (&revoke, "The invitation may have been used"),

@@ -18,7 +18,7 @@ use Users::{Editors, Members, Operators, Owners};
 pub(super) const LOGGED_READS: [&str; 2] = ["/app/pages/{page}/subscribers.csv", "/app/account/audit.csv"];
 
 /// Every signed-in route with its users. What uses up a thing comes after all that needs it.
-pub(super) const ROUTES: [(&str, &str, Users); 119] = [
+pub(super) const ROUTES: [(&str, &str, Users); 126] = [
     ("GET", "/app", Members),
     ("GET", "/app/live", Members),
     ("GET", "/app/search", Members),
@@ -129,12 +129,19 @@ pub(super) const ROUTES: [(&str, &str, Users); 119] = [
     ("GET", "/app/account/audit", Owners),
     ("GET", "/app/account/audit.csv", Owners),
     ("GET", "/app/account/plan", Owners),
+    ("POST", "/app/account/members/second-factor", Owners),
     ("GET", "/app/account/switch", Members),
     ("POST", "/app/account/switch", Members),
     ("GET", "/app/account/security", Members),
     ("POST", "/app/account/security/password", Members),
     ("POST", "/app/account/security/sessions/{session}/end", Members),
     ("POST", "/app/account/security/sessions/end-others", Members),
+    ("GET", "/app/account/security/factor", Members),
+    ("POST", "/app/account/security/factor", Members),
+    ("POST", "/app/account/security/factor/begin", Members),
+    ("GET", "/app/account/security/factor/off", Members),
+    ("POST", "/app/account/security/factor/off", Members),
+    ("POST", "/app/account/security/factor/codes", Members),
     ("GET", "/confirm", Members),
     ("POST", "/confirm", Members),
     ("POST", "/sign-out", Members),

@@ -30,7 +30,11 @@ fn change(alert: AlertKind, since: i64) -> StatusChange {
         third: None,
     };
     StatusChange {
-        from: if to == MonitorStatus::Up { MonitorStatus::Down } else { MonitorStatus::Up },
+        from: match alert {
+            AlertKind::WentDown | AlertKind::WentSlow => MonitorStatus::Up,
+            AlertKind::StillDown | AlertKind::Recovered => MonitorStatus::Down,
+            AlertKind::BackToNormal => MonitorStatus::Slow,
+        },
         to,
         alert: Some(alert),
         since: START + since * MINUTE,

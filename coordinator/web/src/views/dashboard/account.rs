@@ -7,6 +7,7 @@ use parallax_template::template_file;
 
 use super::browser_name::browser_name;
 use super::frame::Frame;
+use super::second_factor_state::FactorState;
 use super::words;
 use crate::views::assets;
 use crate::views::format::FormattedTime;
@@ -22,7 +23,7 @@ pub(super) const AUDIT: &str = "/app/account/audit";
 /// Address of the plan.
 pub(super) const PLAN: &str = "/app/account/plan";
 /// Address of sign-in and security.
-const SECURITY: &str = "/app/account/security";
+pub(super) const SECURITY: &str = "/app/account/security";
 
 /// Keys of the account.
 #[template_file("dashboard/keys.html")]
@@ -124,13 +125,14 @@ impl NewKeyScreen {
     }
 }
 
-/// Sign-in and security: password and sessions.
+/// Sign-in and security: password, second factor and sessions.
 #[template_file("dashboard/security.html")]
 #[derive(Debug, Clone)]
 pub(crate) struct SecurityScreen {
     frame: Frame,
     tabs: Vec<(&'static str, &'static str, bool)>,
     has_password: bool,
+    factor: FactorState,
     sessions: Vec<SessionRow>,
     /// Fault of the present password; empty if there is none.
     current_fault: String,
@@ -153,7 +155,7 @@ impl SecurityScreen {
     /// Shows the sessions of a person, the last used first.
     pub(crate) fn new(
         frame: Frame,
-        has_password: bool,
+        (has_password, factor): (bool, FactorState),
         (sessions, current): (&[LoginSession], &LoginSession),
         now: Timestamp,
     ) -> Self {
@@ -168,6 +170,7 @@ impl SecurityScreen {
         Self {
             tabs: tabs(&frame, SECURITY),
             has_password,
+            factor,
             sessions: sessions.iter().map(row).collect(),
             current_fault: String::new(),
             password_fault: String::new(),

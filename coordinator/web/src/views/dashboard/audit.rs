@@ -95,7 +95,7 @@ pub(crate) fn actor_words(actor: &AuditActor) -> (&'static str, String, &'static
     match actor {
         AuditActor::Person { name, .. } => ("user", name.to_string(), "person"),
         AuditActor::Key { name, .. } => ("key", name.to_string(), "API key"),
-        AuditActor::Operator => ("tool", "Operator".to_owned(), "command line"),
+        AuditActor::Operator => ("tool", "Operator".to_owned(), "of this installation"),
         AuditActor::Visitor => ("user", "Visitor".to_owned(), "not signed in"),
     }
 }

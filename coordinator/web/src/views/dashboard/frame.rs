@@ -103,6 +103,8 @@ pub(crate) struct Frame {
     pub section: Section,
     /// Number of accounts of the person.
     pub accounts: usize,
+    /// Time until which the account lets the person go without a second factor; none if they have one or need none.
+    pub factor_due: Option<FormattedTime>,
     /// Result of the last form.
     pub toast: Option<Toast>,
     /// Time at which the figures were read.

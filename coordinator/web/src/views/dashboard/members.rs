@@ -22,6 +22,8 @@ pub(crate) struct MembersScreen {
     pub invitations: Vec<InvitationRow>,
     /// True if invitations can be mailed.
     pub sends_mail: bool,
+    /// True if members need a second factor.
+    pub is_factor_needed: bool,
     /// Reason why a change was refused; empty if there is none.
     pub problem: String,
     /// Beginning of the keys by which a repetition is not done twice.
@@ -41,6 +43,8 @@ pub(crate) struct MemberRow {
     pub role: Role,
     /// True for the person who looks.
     pub is_you: bool,
+    /// True if they have a second factor.
+    pub has_factor: bool,
     /// Time at which they joined.
     pub joined: FormattedTime,
     /// Time of their last use of the account, if they are signed in.

@@ -28,6 +28,8 @@ pub(crate) mod plan;
 #[cfg(test)]
 mod samples;
 mod search;
+mod second_factor;
+mod second_factor_state;
 pub(crate) mod settings;
 mod signed_out;
 mod state_label;
@@ -51,6 +53,8 @@ pub(crate) use self::overview::{
     PageRow, Tile,
 };
 pub(crate) use self::search::{SearchHit, SearchScreen};
+pub(crate) use self::second_factor::{CodeForm, FactorForm, FactorSecretView, RecoveryCodesScreen};
+pub(crate) use self::second_factor_state::FactorState;
 pub(crate) use self::signed_out::{
     ConfirmForm, FirstSiteFields, JoinForm, JoinProof, LinkButton, MessagePage, ResetForm, ResetRequestForm, SetUpForm,
     SignInForm,

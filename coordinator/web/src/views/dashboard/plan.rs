@@ -32,7 +32,7 @@ struct Meter {
     name: &'static str,
     used: usize,
     limit: usize,
-    /// What happens at the limit.
+    /// Consequence of the limit.
     at_limit: &'static str,
 }
 
@@ -115,7 +115,7 @@ fn meter_list(meters: &AccountMeters) -> Vec<Meter> {
     list
 }
 
-/// What a plan includes, in a sentence.
+/// Limits and features of a plan, in a sentence.
 fn included(meters: &AccountMeters, plan: Plan) -> String {
     let limits = &meters.usage.limits;
     let interval = limits.interval_ms(plan, CheckKind::Http).map_or(0, i64::from);

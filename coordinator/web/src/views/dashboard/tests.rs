@@ -63,6 +63,7 @@ pub(super) fn frame(role: Role, section: Section, name: &str) -> Frame {
         section,
         toast: Toast::of("monitors-paused", 3),
         accounts: 1,
+        factor_due: None,
         loaded_at: words::clock(NOW),
     }
 }

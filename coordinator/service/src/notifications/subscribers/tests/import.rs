@@ -113,9 +113,10 @@ async fn an_import_that_ends_early_is_repeated_for_the_rest() {
         }
     };
     tokio::select! {
+        // Looks at the store before each step of the import, which waits for each part to be stored.
         biased;
-        outcome = async { subscribers.import(&caller, world.shop.id, &text, &once()).await } => panic!("{outcome:?}"),
         () = stored_some => {}
+        outcome = async { subscribers.import(&caller, world.shop.id, &text, &once()).await } => panic!("{outcome:?}"),
     }
     subscribers.sweep().await.unwrap();
     subscribers.ask_queued().await.unwrap();

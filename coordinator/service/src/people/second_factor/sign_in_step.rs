@@ -1,0 +1,198 @@
+//! The next step of a sign-in: the session, or first the code of the person's second factor.
+//!
+//! A session needs a [`CompleteProof`], which is made here alone. So no way in can forget the code.
+
+use parallax_core::id::{AccountId, PersonId};
+use parallax_core::person::Person;
+use parallax_core::time::Timestamp;
+use parallax_core::validation::ValidationErrors;
+use parallax_store::{Batch, Expect, Presence, VersionedValue};
+
+use super::super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SessionToken};
+use super::pending_sign_ins::{PendingSignIn, SignInTarget};
+use super::{recovery_code, totp};
+use crate::audit::ChangeAuthor;
+use crate::{ServiceError, ServiceResult};
+
+/// Longest code that is read, in bytes.
+const MAX_CODE: usize = 64;
+
+/// Next step after a right password, mailed link, invitation or set-up link.
+#[derive(Debug, Clone)]
+pub enum SignInStep {
+    /// The person is signed in.
+    Complete(NewSession),
+    /// The person has a second factor: the browser gets this secret, and with it enters a code.
+    Code(SessionToken),
+}
+
+impl SignInStep {
+    /// Returns the session; none if a code is asked for.
+    pub fn session(self) -> Option<NewSession> {
+        match self {
+            Self::Complete(session) => Some(session),
+            Self::Code(_) => None,
+        }
+    }
+}
+
+/// A sign-in that a code completed.
+#[derive(Debug, Clone)]
+pub struct CodeSignIn {
+    /// The session.
+    pub session: NewSession,
+    /// Recovery codes left, if one was used.
+    pub recovery_codes_left: Option<usize>,
+}
+
+/// Proof that a person may get a session of an account, by all factors that they have.
+#[derive(Debug)]
+pub(in crate::people) struct CompleteProof {
+    account: AccountId,
+    person: PersonId,
+}
+
+impl CompleteProof {
+    /// Proof of a person who is signed in.
+    pub(in crate::people) const fn of_session(current: &CurrentSession) -> Self {
+        Self { account: current.session.account, person: current.person.id }
+    }
+
+    /// Proof without any, for tests.
+    #[cfg(any(test, feature = "test-world"))]
+    pub(in crate::people) const fn for_tests((account, person): (AccountId, PersonId)) -> Self {
+        Self { account, person }
+    }
+
+    /// The account.
+    pub(in crate::people) const fn account(&self) -> AccountId {
+        self.account
+    }
+
+    /// The person.
+    pub(in crate::people) const fn person(&self) -> PersonId {
+        self.person
+    }
+}
+
+impl PeopleService {
+    /// Decides the next step of a person whose password or link was right, as the batch expects them. Without a second
+    /// factor their session is added to the batch.
+    pub(in crate::people) async fn next_step(
+        &self,
+        person: &Person,
+        target: SignInTarget,
+        (is_kept, browser): (bool, &BrowserInfo),
+        batch: &mut Batch,
+    ) -> ServiceResult<SignInStep> {
+        if person.second_factor.is_active() {
+            let (id, password_hash, began_at) = (person.id, person.password_hash.clone(), self.context.now());
+            let pending = PendingSignIn { person: id, password_hash, target, is_kept, began_at, password_try: None };
+            return Ok(SignInStep::Code(self.pending_sign_ins.add(pending)));
+        }
+        let proof = CompleteProof { account: target.account, person: person.id };
+        // Written unchanged: what ends all their sessions at the same time conflicts, and ends this one, too.
+        batch.write(person.clone());
+        self.context.log_sign_in(proof.account, person, browser.network.clone(), batch);
+        Ok(SignInStep::Complete(self.add_session(&proof, is_kept, browser, batch).await?))
+    }
+
+    /// Returns true while a sign-in waits for its code at the browser with that cookie.
+    pub fn awaits_code(&self, token: &SessionToken) -> bool {
+        self.pending_sign_ins.get(token, self.context.now()).is_some()
+    }
+
+    /// Completes a sign-in with a code of the app, or a recovery code, each of which counts once.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] if no sign-in waits at this browser, or the person changed meanwhile: they sign in
+    /// again. [`ServiceError::Invalid`] for a wrong or used code, [`ServiceError::TooManyTries`]; for an invitation also
+    /// [`ServiceError::PlanLimit`] if the account is full.
+    pub async fn enter_code(
+        &self,
+        token: &SessionToken,
+        code: &str,
+        browser: &BrowserInfo,
+    ) -> ServiceResult<CodeSignIn> {
+        let pending = &self.pending_sign_ins.get(token, self.context.now()).ok_or(ServiceError::NotFound)?;
+        let email = self.person(pending.person)?.value.email;
+        let counted = self.begin_code_try(&email, browser)?;
+        let done = self.complete_sign_in(pending, code, browser).await;
+        let done = done.inspect_err(|error| {
+            if !matches!(error, ServiceError::Invalid(_)) {
+                self.take_back(&counted);
+            }
+        })?;
+        self.pending_sign_ins.end(token);
+        self.forget_tries(&counted);
+        if let Some(password_try) = &pending.password_try {
+            self.forget_tries(password_try);
+        }
+        if let Some(left) = done.recovery_codes_left {
+            tracing::info!(person = %pending.person, left, "a recovery code was used");
+        }
+        Ok(done)
+    }
+
+    async fn complete_sign_in(
+        &self,
+        pending: &PendingSignIn,
+        code: &str,
+        browser: &BrowserInfo,
+    ) -> ServiceResult<CodeSignIn> {
+        let decide = || self.completed_sign_in(pending, code, browser);
+        let SignInTarget { account, invitation } = &pending.target;
+        if invitation.is_some() {
+            // As for every invitation: one at a time.
+            let _making = self.context.create_lock.lock().await;
+            return self.context.commit_change(account.to_u128(), decide).await;
+        }
+        self.context.commit_change(pending.person.to_u128(), decide).await
+    }
+
+    /// Checks a code, and collects what a right one writes: two with the same code can't both be committed.
+    async fn completed_sign_in(
+        &self,
+        pending: &PendingSignIn,
+        code: &str,
+        browser: &BrowserInfo,
+    ) -> ServiceResult<(CodeSignIn, Option<Batch>)> {
+        let VersionedValue { revision, value: mut person } = self.person(pending.person)?;
+        if person.password_hash != pending.password_hash || !person.second_factor.is_active() {
+            return Err(ServiceError::NotFound);
+        }
+        let recovery_codes_left = accept_code(&mut person, code, self.context.now())?;
+        let (id, account, mut batch) = (person.id, pending.target.account, Batch::new());
+        batch.expect(Expect::Person(id, Presence::At(revision)));
+        match &pending.target.invitation {
+            Some(invitation) => self.use_invitation(invitation, id, &mut batch).await?,
+            None => {
+                self.role_in(account, id)?.ok_or(ServiceError::NotFound)?;
+                batch.expect(Expect::AccountMember(account, id, Presence::Present));
+            }
+        }
+        batch.write(person.clone());
+        let author = ChangeAuthor::person(account, &person, browser.network.clone());
+        self.context.log_change(author, &mut batch)?;
+        self.context.log_sign_in(account, &person, browser.network.clone(), &mut batch);
+        let proof = CompleteProof { account, person: id };
+        let session = self.add_session(&proof, pending.is_kept, browser, &mut batch).await?;
+        Ok((CodeSignIn { session, recovery_codes_left }, Some(batch)))
+    }
+}
+
+/// Uses a code of the app, or a recovery code. Returns the number of recovery codes left, if it was one.
+fn accept_code(person: &mut Person, typed: &str, now: Timestamp) -> ServiceResult<Option<usize>> {
+    let wrong = || ValidationErrors::single("code", "is wrong or was used already").into();
+    if typed.len() > MAX_CODE {
+        return Err(wrong());
+    }
+    let digits: String = typed.chars().filter(|sign| !sign.is_whitespace()).collect();
+    let factor = &mut person.second_factor;
+    let step = factor.active_secret().and_then(|secret| totp::matching_step(secret, &digits, now));
+    if step.is_some_and(|step| factor.accept_step(step, now)) {
+        return Ok(None);
+    }
+    let hash = recovery_code::hash_of(person.id, typed);
+    hash.and_then(|hash| factor.use_recovery_code(hash)).map(Some).ok_or_else(wrong)
+}

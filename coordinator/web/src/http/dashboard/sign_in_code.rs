@@ -1,0 +1,106 @@
+//! The code of a person's second factor, between a right password or link and the session.
+//!
+//! A cookie holds the secret of the sign-in that waits, so that only the browser which began it can complete it.
+
+use std::sync::Arc;
+
+use ::http::header::{HeaderValue, RETRY_AFTER};
+use ::http::{Method, StatusCode};
+use futures_util::FutureExt;
+use parallax_service::ServiceError;
+use parallax_service::people::SignInStep;
+use url::form_urlencoded;
+
+use super::forms::FormRefusal;
+use super::frame::query_param;
+use super::session_cookie::{browser_info, pending_token, with_pending, with_session};
+use super::signed_in::{check_origin, safe_next};
+use super::{as_page, screen, see_other};
+use crate::http::HttpContext;
+use crate::http::error::HandlerResult;
+use crate::http::public::FormFields;
+use crate::http::response::HttpResponse;
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
+use crate::views::dashboard::{CodeForm, MessagePage, Toast};
+
+/// Address of the form.
+const CODE: &str = "/sign-in/code";
+
+/// Routes of the code.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
+    vec![(
+        CODE,
+        vec![
+            (Method::GET, public_route(|context, call| as_page(show(context, call)).boxed())),
+            (Method::POST, public_route(|context, call| as_page(submit(context, call)).boxed())),
+        ],
+    )]
+}
+
+/// Replies to a right password or link: with the session and a redirect, or with a redirect to the form for the code.
+pub(super) fn reply_to_step(context: &HttpContext, step: &SignInStep, next: &str) -> HttpResponse {
+    match step {
+        SignInStep::Complete(new) => with_session(context, see_other(next), new),
+        SignInStep::Code(token) => with_pending(context, see_other(&address(CODE, next)), token),
+    }
+}
+
+/// `GET /sign-in/code?next=`: the form; with `recovery=1` the one for a recovery code.
+async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
+    let next = query_param(&call.query, "next").unwrap_or_default();
+    let token = pending_token(&context, &call.headers);
+    if !token.is_some_and(|token| context.service.people.awaits_code(&token)) {
+        return Ok(see_other(&address("/sign-in", &next)));
+    }
+    let is_recovery = query_param(&call.query, "recovery").is_some();
+    Ok(form(safe_next(&next), is_recovery, String::new()))
+}
+
+/// `POST /sign-in/code`
+async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
+    check_origin(&call.headers, context.service.base_url())?;
+    let fields = FormFields::read(&mut call).await?;
+    let next = safe_next(fields.raw("next"));
+    let Some(token) = pending_token(&context, &call.headers) else { return Ok(begin_again(next)) };
+    let again = |fault: String| form(next, fields.one("recovery").is_some(), fault);
+    match context.service.people.enter_code(&token, fields.raw("code"), &browser_info(&context, &call)).await {
+        Ok(done) => {
+            let next = match done.recovery_codes_left {
+                Some(left) => Toast::address(next, "recovery-code-used", left),
+                None => next.to_owned(),
+            };
+            Ok(with_session(&context, see_other(&next), &done.session))
+        }
+        Err(ServiceError::NotFound) => Ok(begin_again(next)),
+        Err(ServiceError::Invalid(_)) => {
+            let fault = "The code is wrong or was used already.".to_owned();
+            Ok(again(fault).with_status(StatusCode::FORBIDDEN))
+        }
+        Err(ServiceError::TooManyTries { seconds }) => {
+            let page = again(format!("Too many tries. Wait {seconds} seconds."));
+            Ok(page.with_status(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, HeaderValue::from(seconds)))
+        }
+        Err(error @ ServiceError::PlanLimit(_)) => {
+            let refusal = FormRefusal::of(error)?;
+            Ok(refusal.status.apply(again(refusal.problem.unwrap_or_default())))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn form(next: &str, is_recovery: bool, fault: String) -> HttpResponse {
+    let other = if is_recovery { address(CODE, next) } else { format!("{}&recovery=1", address(CODE, next)) };
+    screen(CodeForm::new(next, (is_recovery, other), fault).html())
+}
+
+fn address(path: &str, next: &str) -> String {
+    let query: String = form_urlencoded::Serializer::new(String::new()).append_pair("next", safe_next(next)).finish();
+    format!("{path}?{query}")
+}
+
+fn begin_again(next: &str) -> HttpResponse {
+    let text = "The code came more than 10 minutes after the password, or something changed meanwhile.".to_owned();
+    let page = MessagePage::new("Sign in again", text).with_link(&address("/sign-in", next), "Sign in");
+    screen(page.html()).with_status(StatusCode::FORBIDDEN)
+}
