@@ -1,19 +1,59 @@
-//! CSV files (RFC 4180) for people, who open them in a spreadsheet.
+//! CSV files (RFC 4180) for people, who open them in a spreadsheet: read part by part, so that a long one needs no memory.
+
+use std::convert::Infallible;
+use std::future::Future;
 
 use ::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, HeaderValue};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use parallax_core::csv::write_cell;
 
+use super::error::{ApiError, HandlerResult};
 use super::response::HttpResponse;
 
 /// Media type of a CSV file.
 pub(super) const CSV: &str = "text/csv; charset=utf-8";
+/// Parts that are read before the reply begins: a shorter file is whole.
+const PARTS_AT_ONCE: usize = 10;
+/// Last line of a file that could not be read to its end.
+const BROKEN: &str = "The export ended early. Try again.\r\n";
 
-/// Replies with a file to save under that name.
-pub(super) fn file_reply(name: &str, text: String) -> HttpResponse {
-    let file = HeaderValue::try_from(format!("attachment; filename=\"{name}.csv\""));
+/// Source of a file's lines after the first, in parts.
+pub(super) trait CsvParts: Send + Sized + 'static {
+    /// Reads the next part; none after the last.
+    ///
+    /// # Errors
+    /// If it can't be read: the file ends there.
+    fn next_part(&mut self) -> impl Future<Output = Result<Option<String>, ApiError>> + Send;
+}
+
+/// Replies with a file to save under that name, which begins with the names of its columns.
+///
+/// # Errors
+/// Those of the first parts.
+pub(super) async fn reply<const N: usize>(name: &str, columns: [&str; N], mut parts: impl CsvParts) -> HandlerResult {
+    let mut text = line(columns.map(str::to_owned));
+    for _ in 0..PARTS_AT_ONCE {
+        match parts.next_part().await? {
+            Some(part) => text.push_str(&part),
+            None => return Ok(file(name, text)),
+        }
+    }
+    let rest = stream::unfold(Some(parts), |parts| async move {
+        let mut parts = parts?;
+        match parts.next_part().await {
+            Ok(part) => part.map(|part| (Ok::<_, Infallible>(Bytes::from(part)), Some(parts))),
+            Err(_) => Some((Ok(Bytes::from(BROKEN)), None)),
+        }
+    });
+    Ok(file(name, text).with_stream(rest.boxed()))
+}
+
+fn file(name: &str, text: String) -> HttpResponse {
+    let disposition = HeaderValue::try_from(format!("attachment; filename=\"{name}.csv\""));
     HttpResponse::bytes(CSV, text)
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with(CONTENT_DISPOSITION, file.unwrap_or(HeaderValue::from_static("attachment")))
+        .with(CONTENT_DISPOSITION, disposition.unwrap_or(HeaderValue::from_static("attachment")))
 }
 
 /// Writes a line of cells.

@@ -1,11 +1,8 @@
 //! Import and export of a page's subscribers: text of one address a line, or CSV.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use bytes::Bytes;
-use futures_util::{StreamExt, stream};
 use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::page::Page;
 use parallax_core::patch::PatchField;
@@ -24,17 +21,13 @@ use super::body_check::{self, BodyRules, SET_BY_SERVICE};
 use super::{enveloped_with_warnings, write_reply};
 use crate::http::HttpContext;
 use crate::http::body_fields::{BodyFields, field};
-use crate::http::csv;
+use crate::http::csv::{self, CsvParts};
 use crate::http::error::{ApiError, HandlerResult};
-use crate::http::response::{BodyStream, HttpResponse};
+use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 
-/// First line of an export.
-const HEADER: &str = "address,type,state,since,monitors\r\n";
-/// Parts of an export that are read before the reply begins: a shorter one is whole.
-const PARTS_AT_ONCE: usize = 10;
-/// Last line of an export that could not be read to its end.
-const BROKEN: &str = "\"The export ended early. Try again.\",,,,\r\n";
+/// Columns of an export.
+const COLUMNS: [&str; 5] = ["address", "type", "state", "since", "monitors"];
 
 /// Validation rules of the body.
 const RULES: BodyRules =
@@ -148,19 +141,12 @@ fn document(report: &ImportReport, dry_run: bool) -> ImportDocument {
 /// If the caller may not export them.
 pub(in crate::http) async fn export_reply(context: Arc<HttpContext>, caller: Caller, page: &Page) -> HandlerResult {
     let monitors = MonitorLabels::of(&context.service.subscribers.monitor_choices(page).await?);
-    let mut export = CsvExport { context, caller, page: page.id, monitors, after: None, is_done: false };
-    let mut text = HEADER.to_owned();
-    for _ in 0..PARTS_AT_ONCE {
-        if !export.is_done {
-            text.push_str(&export.next_part().await?);
-        }
-    }
-    let reply = csv::file_reply(&format!("subscribers-{}", page.slug), text);
-    Ok(if export.is_done { reply } else { reply.with_stream(export.rest()) })
+    let parts = SubscriberParts { context, caller, page: page.id, monitors, after: None, is_done: false };
+    csv::reply(&format!("subscribers-{}", page.slug), COLUMNS, parts).await
 }
 
-/// An export that is read part by part.
-struct CsvExport {
+/// Lines of an export.
+struct SubscriberParts {
     context: Arc<HttpContext>,
     caller: Caller,
     page: PageId,
@@ -170,29 +156,15 @@ struct CsvExport {
     is_done: bool,
 }
 
-impl CsvExport {
-    async fn next_part(&mut self) -> Result<String, ApiError> {
+impl CsvParts for SubscriberParts {
+    async fn next_part(&mut self) -> Result<Option<String>, ApiError> {
+        if self.is_done {
+            return Ok(None);
+        }
         let slice = self.context.service.subscribers.export(&self.caller, self.page, self.after).await?;
         self.after = slice.next;
         self.is_done = slice.next.is_none();
-        Ok(slice.subscribers.iter().map(|it| line(it, &self.monitors)).collect())
-    }
-
-    fn rest(self) -> BodyStream {
-        let parts = stream::unfold(self, |mut export| async move {
-            if export.is_done {
-                return None;
-            }
-            let part = match export.next_part().await {
-                Ok(part) => part,
-                Err(_) => {
-                    export.is_done = true;
-                    BROKEN.to_owned()
-                }
-            };
-            Some((Ok::<_, Infallible>(Bytes::from(part)), export))
-        });
-        parts.boxed()
+        Ok(Some(slice.subscribers.iter().map(|it| line(it, &self.monitors)).collect()))
     }
 }
 

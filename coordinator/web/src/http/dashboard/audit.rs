@@ -1,11 +1,9 @@
 //! Audit log of the account, for owners: list with filters, and export.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use ::http::Method;
-use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::FutureExt;
 use parallax_core::audit::{AuditAction, AuditEntry, AuditItem, AuditSubject};
 use parallax_core::role::Permission;
 use parallax_service::Caller;
@@ -16,9 +14,8 @@ use super::forms::Form;
 use super::frame::frame;
 use super::page_screen::{address_with, reply};
 use crate::http::HttpContext;
-use crate::http::csv;
+use crate::http::csv::{self, CsvParts};
 use crate::http::error::{ApiError, HandlerResult};
-use crate::http::response::BodyStream;
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Section;
@@ -28,12 +25,8 @@ use crate::views::dashboard::audit::{AuditChoice, AuditScreen, actor_words, fiel
 const AUDIT: &str = "/app/account/audit";
 /// Longest search, in characters.
 const MAX_SEARCH: usize = 80;
-/// First line of an export.
-const HEADER: &str = "time,actor,kind,network,action,object,name,id,page,changes\r\n";
-/// Parts of an export that are read before the reply begins: a shorter one is whole.
-const PARTS_AT_ONCE: usize = 10;
-/// Last line of an export that could not be read to its end.
-const BROKEN: &str = "\"The export ended early. Try again.\",,,,,,,,,\r\n";
+/// Columns of an export.
+const COLUMNS: [&str; 10] = ["time", "actor", "kind", "network", "action", "object", "name", "id", "page", "changes"];
 
 /// Routes of the audit log.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -75,48 +68,26 @@ async fn list(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
 async fn export(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let caller = call.caller.caller;
     context.service.audit.log_export(&caller).await?;
-    let mut export = AuditExport { context, caller, before: None, is_done: false };
-    let mut text = HEADER.to_owned();
-    for _ in 0..PARTS_AT_ONCE {
-        if !export.is_done {
-            text.push_str(&export.next_part().await?);
-        }
-    }
-    let reply = csv::file_reply("audit-log", text);
-    Ok(if export.is_done { reply } else { reply.with_stream(export.rest()) })
+    csv::reply("audit-log", COLUMNS, AuditParts { context, caller, before: None, is_done: false }).await
 }
 
-/// An export that is read part by part.
-struct AuditExport {
+/// Lines of an export.
+struct AuditParts {
     context: Arc<HttpContext>,
     caller: Caller,
     before: Option<u64>,
     is_done: bool,
 }
 
-impl AuditExport {
-    async fn next_part(&mut self) -> Result<String, ApiError> {
+impl CsvParts for AuditParts {
+    async fn next_part(&mut self) -> Result<Option<String>, ApiError> {
+        if self.is_done {
+            return Ok(None);
+        }
         let part = self.context.service.audit.list(&self.caller, &AuditFilter::default(), self.before).await?;
         self.before = part.next;
         self.is_done = part.next.is_none();
-        Ok(part.entries.iter().map(|it| lines(&it.entry)).collect())
-    }
-
-    fn rest(self) -> BodyStream {
-        let parts = stream::unfold(self, |mut export| async move {
-            if export.is_done {
-                return None;
-            }
-            let part = match export.next_part().await {
-                Ok(part) => part,
-                Err(_) => {
-                    export.is_done = true;
-                    BROKEN.to_owned()
-                }
-            };
-            Some((Ok::<_, Infallible>(Bytes::from(part)), export))
-        });
-        parts.boxed()
+        Ok(Some(part.entries.iter().map(|it| lines(&it.entry)).collect()))
     }
 }
 
