@@ -3,8 +3,6 @@
 //! An entry is one change, written in the batch that makes it, so that neither is in the store without the other. It
 //! names its objects as they were then. Values of secrets are never in it: such a field has no values.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use crate::acknowledgement::ActorName;
@@ -110,7 +108,7 @@ pub enum AuditSubject {
     Member,
     /// An invitation to the account.
     Invitation,
-    /// A person's own sign-in: password, second factor, sessions.
+    /// A person's own sign-in: password and second factor.
     SignIn,
 }
 
@@ -223,11 +221,6 @@ impl AuditEntry {
     pub const fn is_expired(&self, now: Timestamp) -> bool {
         now.since(self.at) >= AUDIT_RETENTION
     }
-
-    /// The kinds of its objects.
-    pub fn subjects(&self) -> BTreeSet<AuditSubject> {
-        self.items.iter().map(|item| item.subject).collect()
-    }
 }
 
 impl AuditItem {
@@ -259,6 +252,8 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn item(name: &str, values: usize) -> AuditItem {

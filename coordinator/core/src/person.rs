@@ -112,6 +112,23 @@ mod tests {
     }
 
     #[test]
+    fn a_record_from_before_second_factors_is_read() {
+        let person = Person {
+            id: PersonId::from_u128(1),
+            email: "ann@example.com".to_owned(),
+            name: None,
+            password_hash: None,
+            is_operator: true,
+            created_at: Timestamp::from_millis(7),
+            second_factor: SecondFactor::default(),
+        };
+        let bytes = postcard::to_allocvec(&person).unwrap();
+        assert_eq!(bytes[bytes.len() - 2..], [0, 0], "no app, and none that waits");
+        assert_eq!(postcard::from_bytes::<Person>(&bytes[..bytes.len() - 2]).unwrap(), person);
+        assert!(postcard::from_bytes::<Person>(&bytes[..bytes.len() - 1]).is_err(), "a part of the field is damage");
+    }
+
+    #[test]
     fn debug_output_has_no_password_hash() {
         let person = Person {
             id: PersonId::from_u128(1),

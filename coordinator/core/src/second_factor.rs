@@ -84,15 +84,25 @@ impl SecondFactor {
         self.active.as_ref().map(|active| &active.secret)
     }
 
+    /// Hashes of the recovery codes that were not used.
+    pub fn recovery_codes(&self) -> &[RecoveryCodeHash] {
+        self.active.as_ref().map_or(&[], |active| &active.recovery_codes)
+    }
+
     /// Number of recovery codes that were not used.
     pub fn recovery_codes_left(&self) -> usize {
-        self.active.as_ref().map_or(0, |active| active.recovery_codes.len())
+        self.recovery_codes().len()
     }
 
     /// Secret that waits for its first right code; none after an hour.
     pub fn pending_secret(&self, now: Timestamp) -> Option<&FactorSecret> {
         let pending = self.pending.as_ref()?;
         (0..PENDING_FOR).contains(&now.since(pending.since)).then_some(&pending.secret)
+    }
+
+    /// Forgets the secret that waits: whoever began it may have been someone else.
+    pub fn forget_pending(&mut self) {
+        self.pending = None;
     }
 
     /// Begins to wait for the first right code of a new secret. An active app stays until then.

@@ -1,13 +1,14 @@
 //! Entries of the audit log, derived from batches: each write of a record is compared with the record in the store.
 
-use parallax_core::audit::{AuditAction, AuditEntry, AuditItem, AuditSubject};
-use parallax_core::destination::Channel;
+use parallax_core::audit::{AuditAction, AuditEntry, AuditField, AuditItem, AuditSubject};
 use parallax_core::id::{AccountId, IncidentId, PageId, PersonId};
 use parallax_core::incident::{Incident, IncidentKind};
 use parallax_core::one_time_link::{LinkKind, OneTimeLink};
 use parallax_core::page::Page;
 use parallax_core::person::Person;
+use parallax_core::role::Role;
 use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_core::time::Timestamp;
 use parallax_store::{Batch, Op, StoreRead};
 
 use super::author::ChangeAuthor;
@@ -22,11 +23,11 @@ impl ServiceContext {
     /// # Errors
     /// `ServiceError::Internal` if the store can't be read.
     pub(crate) fn log_change(&self, author: impl Into<ChangeAuthor>, batch: &mut Batch) -> ServiceResult<()> {
-        let reader = self.store().reader();
+        let (reader, now) = (self.store().reader(), self.now());
         let mut items = Vec::new();
         for op in &batch.ops {
             // Some batches write a record twice.
-            items.extend(item_of(reader.as_ref(), op)?.filter(|item| !items.contains(item)));
+            items.extend(item_of(reader.as_ref(), op, now)?.filter(|item| !items.contains(item)));
         }
         let joins = |item: &AuditItem| (item.action, item.subject) == (AuditAction::Created, AuditSubject::Member);
         if items.iter().any(joins) {
@@ -52,8 +53,7 @@ impl ServiceContext {
         batch.write(self.audit_entry(author, vec![item(sign_in_of(person), AuditAction::SignedIn)]));
     }
 
-    /// Logs a failed sign-in of a person in the account that they joined first. In the background: nobody waits longer
-    /// for being known.
+    /// Logs a failed sign-in of a person. In the background: nobody waits longer for being known.
     pub(crate) fn log_failed_sign_in(&self, account: AccountId, person: &Person, network: Option<String>) {
         let author = ChangeAuthor::visitor(account, network);
         let mut batch = Batch::new();
@@ -92,11 +92,20 @@ fn item((subject, id, name, page): Named, action: AuditAction) -> AuditItem {
 
 /// The item of a write: a new record, or one with changed fields; none if no logged field changed.
 fn written<T: LoggedRecord>(named: Named, old: Option<&T>, new: &T) -> Option<AuditItem> {
-    let Some(old) = old else { return Some(item(named, AuditAction::Created)) };
+    let Some(old) = old else { return Some(created(named, new.grant())) };
     let mut changed = ChangedFields::default();
     old.changes(new, &mut changed);
     let fields = changed.into_fields();
     (!fields.is_empty()).then(|| AuditItem { fields, ..item(named, AuditAction::Changed) })
+}
+
+/// The item of a new object, with what it grants.
+fn created(named: Named, grant: Option<(&str, &str)>) -> AuditItem {
+    let field = |(name, value): (&str, &str)| AuditField {
+        name: name.to_owned(),
+        values: Some((String::new(), value.to_owned())),
+    };
+    AuditItem { fields: grant.map(field).into_iter().collect(), ..item(named, AuditAction::Created) }
 }
 
 fn deleted(named: Option<Named>) -> Option<AuditItem> {
@@ -104,7 +113,7 @@ fn deleted(named: Option<Named>) -> Option<AuditItem> {
 }
 
 /// Returns what the log says of one write; none for what is not logged: answers, undo records, deliveries, states.
-fn item_of(reader: &dyn StoreRead, op: &Op) -> ServiceResult<Option<AuditItem>> {
+fn item_of(reader: &dyn StoreRead, op: &Op, now: Timestamp) -> ServiceResult<Option<AuditItem>> {
     Ok(match op {
         Op::PutAccount(new) => {
             let named = (AuditSubject::Account, new.id.to_string(), new.email.clone(), None);
@@ -144,25 +153,23 @@ fn item_of(reader: &dyn StoreRead, op: &Op) -> ServiceResult<Option<AuditItem>> 
         Op::DeleteDeploy(id) => deleted(
             reader.deploy(*id)?.map(|it| (AuditSubject::Deploy, id.to_string(), it.value.version, Some(it.value.page))),
         ),
-        _ => return access_item(reader, op),
+        _ => return access_item(reader, op, now),
     })
 }
 
 /// The same for who is notified, and who may do what.
-fn access_item(reader: &dyn StoreRead, op: &Op) -> ServiceResult<Option<AuditItem>> {
+fn access_item(reader: &dyn StoreRead, op: &Op, now: Timestamp) -> ServiceResult<Option<AuditItem>> {
     Ok(match op {
         Op::PutDestination(new) => {
             let old = reader.destination(new.id)?.map(|it| it.value);
             let named = (AuditSubject::Destination, new.id.to_string(), new.name.clone(), Some(new.page));
             written(named, old.as_ref(), &**new)
         }
-        Op::DeleteDestination(id) => deleted(reader.destination(*id)?.map(|it| {
-            let name = match it.value.channel {
-                Channel::Email { to } if it.value.name.is_empty() => to,
-                _ => it.value.name,
-            };
-            (AuditSubject::Destination, id.to_string(), name, Some(it.value.page))
-        })),
+        Op::DeleteDestination(id) => deleted(
+            reader
+                .destination(*id)?
+                .map(|it| (AuditSubject::Destination, id.to_string(), it.value.name, Some(it.value.page))),
+        ),
         Op::PutSubscriber(new) => {
             let old = reader.subscriber(new.id)?.map(|it| it.value);
             written(of_subscriber(new), old.as_ref(), &**new)
@@ -193,8 +200,12 @@ fn access_item(reader: &dyn StoreRead, op: &Op) -> ServiceResult<Option<AuditIte
             // A new person is logged as a member.
             old.and_then(|old| written(sign_in_of(new), Some(&old), &**new))
         }
-        Op::PutOneTimeLink(new) => invited(new).map(|named| item(named, AuditAction::Created)),
-        Op::DeleteOneTimeLink(id) => deleted(reader.one_time_link(*id)?.and_then(|it| invited(&it.value))),
+        Op::PutOneTimeLink(new) => invited(new).map(|(named, role)| created(named, Some(("Role", role.name())))),
+        Op::DeleteOneTimeLink(id) => {
+            // Expired ones make room for others: nobody revoked them.
+            let link = reader.one_time_link(*id)?.filter(|it| it.value.is_valid(now));
+            deleted(link.and_then(|it| invited(&it.value)).map(|(named, _)| named))
+        }
         _ => None,
     })
 }
@@ -225,17 +236,19 @@ fn of_subscriber(subscriber: &Subscriber) -> Named {
 }
 
 fn sign_in_of(person: &Person) -> Named {
-    (AuditSubject::SignIn, String::new(), person.display_name().to_owned(), None)
+    (AuditSubject::SignIn, person.id.to_string(), person.display_name().to_owned(), None)
 }
 
 fn person_name(reader: &dyn StoreRead, id: PersonId) -> ServiceResult<String> {
     Ok(reader.person(id)?.map(|it| it.value.display_name().to_owned()).unwrap_or_default())
 }
 
-/// An invitation; none for other links.
-fn invited(link: &OneTimeLink) -> Option<Named> {
+/// An invitation with its role; none for other links.
+fn invited(link: &OneTimeLink) -> Option<(Named, Role)> {
     match &link.kind {
-        LinkKind::Invitation { email, .. } => Some((AuditSubject::Invitation, link.id.short(), email.clone(), None)),
+        LinkKind::Invitation { email, role, .. } => {
+            Some(((AuditSubject::Invitation, link.id.short(), email.clone(), None), *role))
+        }
         LinkKind::SetUp { .. } | LinkKind::SignIn { .. } | LinkKind::PasswordReset { .. } => None,
     }
 }

@@ -47,6 +47,11 @@ impl ChangedFields {
 pub(super) trait LoggedRecord {
     /// Notes the fields that differ between this record, the old one, and the new one.
     fn changes(&self, new: &Self, changed: &mut ChangedFields);
+
+    /// Returns what a new record grants: its name and value; none for records that grant nothing.
+    fn grant(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
 }
 
 fn text<T: Display>(value: &T) -> String {
@@ -194,12 +199,14 @@ impl LoggedRecord for Series {
 
 impl LoggedRecord for Destination {
     fn changes(&self, new: &Self, changed: &mut ChangedFields) {
+        let is_off = |it: &Self| it.health.disabled.is_some();
         changed
             .shown("Name", (&self.name, &new.name), text)
             .shown("Channel", (&self.channel.kind(), &new.channel.kind()), |kind| kind.name().to_owned())
             .shown("Enabled", (&self.enabled, &new.enabled), yes_or_no)
-            .shown("Events chosen", (&self.events.as_ref().map(Vec::len), &new.events.as_ref().map(Vec::len)), optional)
+            .shown("Events chosen", (&self.events, &new.events), count)
             .shown("Monitors chosen", (&self.monitors, &new.monitors), count)
+            .shown("Switched off by the service", (&is_off(self), &is_off(new)), yes_or_no)
             .shown("Evidence link", (&self.evidence_link, &new.evidence_link), yes_or_no);
         match (&self.channel, &new.channel) {
             (Channel::Email { to: old }, Channel::Email { to: new }) => {
@@ -238,11 +245,19 @@ impl LoggedRecord for ApiKey {
     fn changes(&self, new: &Self, changed: &mut ChangedFields) {
         changed.shown("Name", (&self.name, &new.name), text);
     }
+
+    fn grant(&self) -> Option<(&'static str, &'static str)> {
+        Some(("Access", self.access.name()))
+    }
 }
 
 impl LoggedRecord for AccountMember {
     fn changes(&self, new: &Self, changed: &mut ChangedFields) {
         changed.shown("Role", (&self.role, &new.role), |role| role.name().to_owned());
+    }
+
+    fn grant(&self) -> Option<(&'static str, &'static str)> {
+        Some(("Role", self.role.name()))
     }
 }
 
@@ -264,7 +279,10 @@ impl LoggedRecord for Person {
             .shown("Email", (&self.email, &new.email), text)
             .hidden("Password", (&self.password_hash, &new.password_hash))
             .shown("Second factor", (&old_factor.is_active(), &factor.is_active()), yes_or_no)
-            .shown("Recovery codes left", (&old_factor.recovery_codes_left(), &factor.recovery_codes_left()), text)
+            .hidden("Authenticator app", (&old_factor.active_secret(), &factor.active_secret()))
+            .shown("Recovery codes left", (&old_factor.recovery_codes(), &factor.recovery_codes()), |codes| {
+                codes.len().to_string()
+            })
             .shown("Operator", (&self.is_operator, &new.is_operator), yes_or_no);
     }
 }

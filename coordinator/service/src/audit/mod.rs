@@ -34,7 +34,7 @@ pub struct AuditFilter {
     pub subject: Option<AuditSubject>,
     /// Only entries with this action.
     pub action: Option<AuditAction>,
-    /// Only entries whose actor, object's name or id contains this, without regard to case; empty for all.
+    /// Only entries of which the name or id of the actor or of an object contains this, without regard to case; empty for all.
     pub text: String,
 }
 
@@ -52,7 +52,8 @@ impl AuditFilter {
         let text = self.text.to_lowercase();
         let has = |value: &str| value.to_lowercase().contains(&text);
         let of_actor = || match &entry.actor {
-            AuditActor::Person { name, .. } | AuditActor::Key { name, .. } => has(&name.to_string()),
+            AuditActor::Person { id, name } => has(&name.to_string()) || has(&id.to_string()),
+            AuditActor::Key { id, name } => has(&name.to_string()) || has(&id.to_string()),
             AuditActor::Operator | AuditActor::Visitor => false,
         };
         let passes = |item: &AuditItem| {

@@ -65,8 +65,11 @@ impl DashboardService {
         if is_operator && self.history.confirming_networks().has_second() {
             done |= SetUpStep::SecondNetwork.bit();
         }
-        if done != before {
-            self.record_done(id, done).await?;
+        if done != before
+            && let Err(error) = self.record_done(id, done).await
+        {
+            // Known again at the next reading: a store that takes no writes must not hide the screen.
+            tracing::warn!(%error, account = %id, "steps that are done can't be recorded; retried at the next overview");
         }
         let steps = STEPS.into_iter().filter(|step| is_operator || *step != SetUpStep::SecondNetwork);
         let steps: Vec<(SetUpStep, bool)> = steps.map(|step| (step, done & step.bit() != 0)).collect();

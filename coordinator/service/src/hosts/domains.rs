@@ -16,6 +16,7 @@ use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
 use super::hostname::normalize_host;
+use crate::audit::ChangeAuthor;
 use crate::context::ServiceContext;
 use crate::{Caller, ServiceError, ServiceResult};
 
@@ -189,6 +190,7 @@ impl DomainService {
                     batch.write(Page { custom_domain: None, ..page.value });
                     batch.event(self.context.page_event(id, EditKind::Changed));
                 }
+                self.context.log_change(ChangeAuthor::operator(account), &mut batch)?;
                 Ok((released, Some(batch)))
             })
             .await

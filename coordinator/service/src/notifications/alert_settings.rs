@@ -7,6 +7,7 @@ use parallax_core::event::EditKind;
 use parallax_core::id::PageId;
 use parallax_store::{Batch, Expect, Op, Presence};
 
+use crate::audit::ChangeAuthor;
 use crate::context::ServiceContext;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
 use crate::{Caller, ServiceResult};
@@ -55,7 +56,10 @@ impl AlertSettingsService {
     pub async fn edit_as_operator(&self, page: PageId, edit: &AlertSettingsEdit) -> ServiceResult<AlertSettings> {
         self.context
             .commit_change(page.to_u128(), || async move {
-                let (after, batch) = self.edit_batch(page, edit)?;
+                let (after, mut batch) = self.edit_batch(page, edit)?;
+                if let Some(page) = self.context.store().reader().page(page)? {
+                    self.context.log_change(ChangeAuthor::operator(page.value.account), &mut batch)?;
+                }
                 Ok((after, (!batch.is_empty()).then_some(batch)))
             })
             .await

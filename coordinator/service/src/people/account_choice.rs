@@ -5,6 +5,7 @@ use parallax_core::role::Role;
 use parallax_store::{Batch, Expect, Presence};
 
 use super::{CurrentSession, NewSession, PeopleService};
+use crate::client_network::network_text;
 use crate::{ServiceError, ServiceResult};
 
 /// Names of pages that describe an account.
@@ -75,6 +76,8 @@ impl PeopleService {
                 batch.expect(Expect::AccountMember(account, person, Presence::Present));
                 Self::touch_person(self.person(person)?, &mut batch);
                 let session = self.move_session(current, account, &mut batch)?;
+                let network = current.address.map(network_text);
+                self.context.log_sign_in(account, &current.person, network, &mut batch);
                 Ok((session, Some(batch)))
             })
             .await?;

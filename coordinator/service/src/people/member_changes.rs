@@ -177,7 +177,7 @@ impl PeopleService {
             return Err(ServiceError::RoleForbids { role: value.role });
         }
         batch.expect(Expect::AccountMember(account, id, Presence::At(revision)));
-        Ok(())
+        self.expect_session(current, batch)
     }
 
     fn member(&self, account: AccountId, person: PersonId) -> ServiceResult<VersionedValue<AccountMember>> {

@@ -22,6 +22,7 @@ mod set_up;
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::id::{AccountId, PersonId};
@@ -68,6 +69,8 @@ pub struct PeopleService {
     network_delays: Mutex<LoginDelays<u128>>,
     /// Links for sign-in and for a new password sent, by mailbox.
     link_limit: Mutex<FixedWindowLimit<String>>,
+    /// Failed sign-ins that were logged, by account.
+    failure_log_limit: Mutex<FixedWindowLimit<AccountId>>,
     /// Invitations sent.
     invitation_limits: InvitationLimits,
     /// Sign-ins that wait for the code of a second factor.
@@ -85,12 +88,14 @@ pub struct CurrentSession {
     pub role: Role,
     /// Time until which the account lets them go without a second factor; none if they have one or need none.
     pub factor_due: Option<Timestamp>,
+    /// Address that the request came from; none if unknown.
+    pub address: Option<IpAddr>,
 }
 
 impl CurrentSession {
     /// The person as the author of changes.
     pub(crate) fn author(&self) -> ChangeAuthor {
-        ChangeAuthor::person(self.session.account, &self.person, self.session.network.clone())
+        ChangeAuthor::from(&self.caller())
     }
 
     /// Returns true if the person must set up a second factor before anything else.
@@ -103,7 +108,7 @@ impl CurrentSession {
         let Person { id, is_operator, .. } = self.person;
         let name = self.person.display_name().to_owned();
         let actor = Actor::Person { id, name, role: self.role, is_operator };
-        Caller { actor, account: self.session.account, page: None, address: None }
+        Caller { actor, account: self.session.account, page: None, address: self.address }
     }
 }
 
@@ -124,6 +129,7 @@ impl PeopleService {
             email_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_EMAIL)),
             network_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_NETWORK)),
             link_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
+            failure_log_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
             invitation_limits: InvitationLimits::new(),
             pending_sign_ins: PendingSignIns::default(),
         }

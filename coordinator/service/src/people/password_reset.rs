@@ -10,7 +10,7 @@ use parallax_core::validation::ValidationErrors;
 use parallax_notify::render;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
-use super::PeopleService;
+use super::{BrowserInfo, PeopleService};
 use crate::audit::ChangeAuthor;
 use crate::page_access::password;
 use crate::{ServiceError, ServiceResult};
@@ -50,7 +50,7 @@ impl PeopleService {
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a password
     /// that breaks a rule, [`ServiceError::Busy`].
-    pub async fn reset_password(&self, token: &str, new_password: &str) -> ServiceResult<()> {
+    pub async fn reset_password(&self, token: &str, new_password: &str, browser: &BrowserInfo) -> ServiceResult<()> {
         let (_, id) = self.reset_link(token)?.ok_or(ServiceError::NotFound)?;
         check_password(new_password).map_err(|rule| ValidationErrors::single("password", rule))?;
         let hash = &password::hash(new_password).await?;
@@ -62,7 +62,7 @@ impl PeopleService {
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
                 let (person, ended) = self.replace_password(id, hash, &mut batch).await?;
                 if let Some(membership) = self.first_membership(id)? {
-                    let author = ChangeAuthor::person(membership.account, &person, None);
+                    let author = ChangeAuthor::person(membership.account, &person, browser.network.clone());
                     self.context.log_change(author, &mut batch)?;
                 }
                 Ok(((person.email, ended), Some(batch)))

@@ -34,6 +34,9 @@ impl std::fmt::Debug for PasswordSignIn {
     }
 }
 
+/// Failed sign-ins of one account that are logged in an hour, at most.
+const LOGGED_FAILURES: u32 = 20;
+
 impl PeopleService {
     /// Signs a person in, or asks for their second factor. Unknown addresses and wrong passwords cost the same work.
     ///
@@ -61,12 +64,21 @@ impl PeopleService {
         let counted = self.begin_try(&email, person_id, browser).await?;
         let hash = person.as_ref().and_then(|person| person.password_hash.as_deref());
         let is_right = self.verify(text, hash, &counted).await?;
-        if let Some(person) = person.as_ref().filter(|_| !is_right)
-            && let Some(membership) = self.first_membership(person.id)?
+        if let Some(person) = person.as_ref().filter(|_| !is_right) {
+            self.log_failed_try(person, browser)?;
+        }
+        Ok((person.filter(|_| is_right).ok_or(ServiceError::WrongCredentials)?, counted))
+    }
+
+    /// Logs a wrong password or code of a person, in the account that they joined first. Strangers can't fill its log:
+    /// an account logs [`LOGGED_FAILURES`] an hour.
+    pub(crate) fn log_failed_try(&self, person: &Person, browser: &BrowserInfo) -> ServiceResult<()> {
+        if let Some(membership) = self.first_membership(person.id)?
+            && self.context.check_rate(&self.failure_log_limit, LOGGED_FAILURES, &membership.account).is_ok()
         {
             self.context.log_failed_sign_in(membership.account, person, browser.network.clone());
         }
-        Ok((person.filter(|_| is_right).ok_or(ServiceError::WrongCredentials)?, counted))
+        Ok(())
     }
 
     /// Changes the password, and ends every session and pending link of the person; the browser gets a new session.
@@ -117,7 +129,9 @@ impl PeopleService {
         batch.expect(Expect::Person(id, Presence::At(revision)));
         let ended = self.end_sessions_of(id, |_| true, batch).await?;
         self.end_links(LinkOwner::Person(id), |_| true, batch).await?;
-        batch.write(Person { password_hash: Some(hash.to_owned()), ..person.clone() });
+        let mut changed = Person { password_hash: Some(hash.to_owned()), ..person.clone() };
+        changed.second_factor.forget_pending();
+        batch.write(changed);
         Ok((person, ended))
     }
 

@@ -27,7 +27,7 @@ impl PeopleService {
         self.record_use(&stored);
         let (person, role) = (person.value, member.value.role);
         let factor_due = self.factor_due(&member.value, &person)?;
-        Ok(Some(CurrentSession { session: stored.value, person, role, factor_due }))
+        Ok(Some(CurrentSession { session: stored.value, person, role, factor_due, address: None }))
     }
 
     /// Returns true while the session is valid and its person is in its account. It records no use.
@@ -165,6 +165,17 @@ impl PeopleService {
             batch.write(Op::DeleteLoginSession(*id));
         }
         Ok(ended)
+    }
+
+    /// Expects that a session is valid still, in a batch: a request from before its end changes nothing.
+    ///
+    /// # Errors
+    /// [`ServiceError::ConfirmationRequired`] if it has ended.
+    pub(super) fn expect_session(&self, current: &CurrentSession, batch: &mut Batch) -> ServiceResult<()> {
+        let id = current.session.id;
+        self.context.store().reader().login_session(id)?.ok_or(ServiceError::ConfirmationRequired)?;
+        batch.expect(Expect::LoginSession(id, Presence::Present));
+        Ok(())
     }
 
     /// Signs a person in without a password, for tests.

@@ -187,7 +187,9 @@ impl PeopleService {
                 self.end_sessions_of(value.id, |_| true, batch).await?;
                 self.end_links(LinkOwner::Person(value.id), |_| true, batch).await?;
                 let (name, is_operator) = (owner.name.clone().or(value.name), value.is_operator || is_operator);
-                Person { password_hash, name, is_operator, ..value }
+                let mut person = Person { password_hash, name, is_operator, ..value };
+                person.second_factor.forget_pending();
+                person
             }
             None => {
                 let id = PersonId::new(now, rand::random());

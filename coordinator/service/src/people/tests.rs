@@ -127,8 +127,11 @@ async fn of_two_new_passwords_at_once_one_wins() {
         people.request_password_reset(EMAIL, None).await.unwrap();
         links.push(mailed(&world, "person.password-reset", "/reset/"));
     }
-    let (first, second) =
-        tokio::join!(people.reset_password(&links[0], "first horse"), people.reset_password(&links[1], "second horse"));
+    let browser = &BrowserInfo::default();
+    let (first, second) = tokio::join!(
+        people.reset_password(&links[0], "first horse", browser),
+        people.reset_password(&links[1], "second horse", browser)
+    );
     let (winner, loser) = if first.is_ok() { ("first horse", "second horse") } else { ("second horse", "first horse") };
     assert_eq!(first.and(second), Err(ServiceError::NotFound));
     assert!(sign_in(&world, winner).await.is_ok());
@@ -145,7 +148,7 @@ async fn an_old_password_changes_nothing_once_it_was_replaced() {
     let ann = ann(&world).await;
     people.request_password_reset(EMAIL, None).await.unwrap();
     let link = mailed(&world, "person.password-reset", "/reset/");
-    people.reset_password(&link, "another horse").await.unwrap();
+    people.reset_password(&link, "another horse", &BrowserInfo::default()).await.unwrap();
     // A request from earlier that is answered only now: it found its session and the old password.
     let change = people.change_password(&ann.current, (PASSWORD, "a third horse"), &BrowserInfo::default()).await;
     assert_eq!(change.unwrap_err(), ServiceError::ConfirmationRequired);
@@ -167,7 +170,10 @@ async fn a_changed_password_ends_sessions_and_links_of_before() {
         people.authenticate(&new.token).unwrap().is_some() && people.authenticate(&elsewhere.token).unwrap().is_none()
     );
     assert_eq!(people.password_reset_email(&link).unwrap(), None);
-    assert_eq!(people.reset_password(&link, "a third horse").await, Err(ServiceError::NotFound));
+    assert_eq!(
+        people.reset_password(&link, "a third horse", &BrowserInfo::default()).await,
+        Err(ServiceError::NotFound)
+    );
 }
 
 #[tokio::test]

@@ -5,10 +5,11 @@ use parallax_core::audit::{AuditAction, AuditActor, AuditEntry, AuditField, Audi
 use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::monitor::bulk_edit::MonitorBulkEdit;
 use parallax_core::role::Role;
+use parallax_core::subscriber::request::SubscriptionRequest;
 
 use super::*;
 use crate::audit::{AUDIT_PART, AuditFilter};
-use crate::people::{BrowserInfo, NewPerson, PasswordSignIn};
+use crate::people::{BrowserInfo, CurrentSession, NewPerson, PasswordSignIn};
 use crate::undo_offer::UndoOffer;
 
 async fn person(world: &World, role: Role) -> Caller {
@@ -175,12 +176,59 @@ async fn sign_ins_and_members_are_logged() {
         [(AuditAction::SignedIn, person, network), (AuditAction::SignInFailed, AuditActor::Visitor, network)]
     );
     assert!(tries.iter().all(|it| !format!("{it:?}").contains("horse")));
+    assert_eq!(added.items[0].fields[0].values, Some((String::new(), "viewer".to_owned())), "what was granted");
     let session = world.signed_in(Role::Owner).await;
     let current = people.authenticate(&session.token).unwrap().unwrap();
+    let current = CurrentSession { address: "203.0.113.9".parse().ok(), ..current };
     people.change_role(&current, ann.id, Role::Editor).await.unwrap();
     let changed = newest(&world, &owner).await;
+    assert_eq!(changed.network.as_deref(), Some("203.0.113.0/24"), "of the request, not of the sign-in");
     let values = changed.items[0].fields[0].values.clone();
     assert_eq!(values, Some(("viewer".to_owned(), "editor".to_owned())), "{changed:?}");
+}
+
+#[tokio::test]
+async fn an_owner_stops_hearing_of_failed_sign_ins_before_they_fill_the_log() {
+    let world = world().await;
+    let owner = person(&world, Role::Owner).await;
+    let account = world.service.context.store().reader().members_of(owner.account).unwrap();
+    let ann = world.service.context.store().reader().person(account[0].value.person).unwrap().unwrap().value;
+    for _ in 0..30 {
+        world.service.people.log_failed_try(&ann, &BrowserInfo::default()).unwrap();
+    }
+    let failed = AuditFilter { action: Some(AuditAction::SignInFailed), ..AuditFilter::default() };
+    while log(&world, &owner, &failed).await.len() < 20 {
+        tokio::task::yield_now().await;
+    }
+    world.service.context.store().commit(Batch::new()).await.unwrap();
+    assert_eq!(log(&world, &owner, &failed).await.len(), 20);
+}
+
+#[tokio::test]
+async fn a_change_of_alerts_and_an_added_subscriber_are_logged() {
+    let world = world().await;
+    let owner = person(&world, Role::Owner).await;
+    let page = world.shop.id;
+    let edit = |event: &str| DestinationEdit {
+        events: PatchField::Value(vec![event.to_owned()]),
+        ..DestinationEdit::default()
+    };
+    let mail =
+        DestinationEdit { kind: text("email"), name: text("On-call"), to: text("a@example.com"), ..edit("went-down") };
+    let made = world.service.destinations.create(&owner, page, &mail, &each_time()).await.unwrap();
+    let RequestOutcome::Fresh(made) = made else { panic!("nothing was sent twice") };
+    world.service.destinations.edit(&owner, page, made.id, &edit("recovered"), &each_time()).await.unwrap();
+    let changed = newest(&world, &owner).await;
+    assert_eq!(changed.items[0].fields[0].name, "Events chosen", "as many, but others: {changed:?}");
+    let ask = SubscriptionRequest { email: Some("reader@example.com".to_owned()), ..SubscriptionRequest::default() };
+    world.service.subscribers.add(&owner, page, &ask, &each_time()).await.unwrap();
+    let added = newest(&world, &owner).await;
+    assert_eq!((added.items[0].action, added.items[0].subject), (AuditAction::Created, AuditSubject::Subscriber));
+    assert_eq!(added.items[0].name, "r***@example.com");
+    let by_visitor =
+        SubscriptionRequest { email: Some("visitor@example.com".to_owned()), ..SubscriptionRequest::default() };
+    world.service.subscribers.subscribe(&world.shop, &by_visitor).await.unwrap();
+    assert_eq!(newest(&world, &owner).await, added, "a visitor's own subscription is no change of the account");
 }
 
 #[tokio::test]

@@ -339,17 +339,20 @@ async fn a_forgotten_password_is_replaced_once_and_everything_of_before_ends() {
     let second = mailed(&world, "person.password-reset", RESET);
     assert_eq!(people.password_reset_email(&first).unwrap().as_deref(), Some("ann@example.com"));
     assert_eq!(
-        rule(people.reset_password(&first, "short").await.unwrap_err()),
+        rule(people.reset_password(&first, "short", &BrowserInfo::default()).await.unwrap_err()),
         "password must be at least 10 characters"
     );
     for _ in 0..10 {
         assert_eq!(sign_in(&world, "ann@example.com", "wrong").await.unwrap_err(), ServiceError::WrongCredentials);
     }
-    people.reset_password(&first, "another horse").await.unwrap();
+    people.reset_password(&first, "another horse", &BrowserInfo::default()).await.unwrap();
     assert!(!is_signed_in(&world, &ann) && is_signed_in(&world, &owner));
     for link in [&first, &second] {
         assert_eq!(people.password_reset_email(link).unwrap(), None);
-        assert_eq!(people.reset_password(link, "a third horse").await.unwrap_err(), ServiceError::NotFound);
+        assert_eq!(
+            people.reset_password(link, "a third horse", &BrowserInfo::default()).await.unwrap_err(),
+            ServiceError::NotFound
+        );
     }
     assert!(sign_in(&world, "ann@example.com", "another horse").await.is_ok(), "earlier failures don't delay them");
     assert_eq!(sign_in(&world, "ann@example.com", PASSWORD).await.unwrap_err(), ServiceError::WrongCredentials);

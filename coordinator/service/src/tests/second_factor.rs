@@ -1,9 +1,11 @@
 //! Second factors: asked for on every way in, each code once, recovery codes, delays, changes, and accounts that need one.
 
+use parallax_core::audit::{AuditAction, AuditSubject};
 use parallax_core::delivery::DeliveryMessage;
 use parallax_core::role::Role;
 use parallax_core::time::{DAY, MINUTE, SECOND};
 
+use crate::audit::AuditFilter;
 use crate::people::{
     BrowserInfo, CurrentSession, DashboardLinkRequest, FirstSite, JoinDetails, NewPerson, NewSession, PasswordSignIn,
     SessionToken, SetUpDetails, SignInStep,
@@ -143,7 +145,10 @@ async fn every_way_in_asks_for_the_code() {
     // A password replaced by mail signs nobody in, and leaves the factor.
     ann.wait(30);
     people.request_password_reset(EMAIL, None).await.unwrap();
-    people.reset_password(&mailed(world, "person.password-reset", "/reset/"), PASSWORD).await.unwrap();
+    people
+        .reset_password(&mailed(world, "person.password-reset", "/reset/"), PASSWORD, &BrowserInfo::default())
+        .await
+        .unwrap();
     assert_eq!(ann.enter(&ann.pending().await, &ann.code()).await, Ok(None));
 }
 
@@ -240,7 +245,7 @@ async fn a_sign_in_waits_ten_minutes_for_its_code_and_ends_with_the_password() {
     let token = ann.pending().await;
     people.request_password_reset(EMAIL, None).await.unwrap();
     let reset = mailed(&ann.world, "person.password-reset", "/reset/");
-    people.reset_password(&reset, "another horse").await.unwrap();
+    people.reset_password(&reset, "another horse", &BrowserInfo::default()).await.unwrap();
     assert_eq!(ann.enter(&token, &ann.code()).await, Err(ServiceError::NotFound));
     assert_eq!(ann.enter(&SessionToken::parse(&"a".repeat(43)).unwrap(), "000000").await, Err(ServiceError::NotFound));
 }
@@ -282,6 +287,71 @@ async fn changes_need_a_confirmation_and_end_the_other_sessions() {
     assert_eq!(people.renew_recovery_codes(&current).await.unwrap_err(), ServiceError::NotFound);
     assert_eq!(people.confirm_factor(&current, "000000").await.unwrap_err(), ServiceError::NotFound);
     assert_eq!(people.factor_set_up(&current).unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_request_from_before_its_session_ended_changes_nothing() {
+    let ann = FactorWorld::new().await;
+    let (people, late) = (&ann.world.service.people, ann.current());
+    people.sign_out(&ann.session.token).await.unwrap();
+    assert_eq!(people.renew_recovery_codes(&late).await, Err(ServiceError::ConfirmationRequired));
+    assert_eq!(people.begin_factor(&late).await, Err(ServiceError::ConfirmationRequired));
+    assert_eq!(people.set_factor_needed(&late, true).await, Err(ServiceError::ConfirmationRequired));
+    let token = ann.pending().await;
+    assert_eq!(ann.enter(&token, &ann.recovery_codes[0]).await, Ok(Some(9)), "the old codes count");
+}
+
+#[tokio::test]
+async fn a_new_password_forgets_an_app_that_waits_for_its_code() {
+    let ann = FactorWorld::new().await;
+    let people = &ann.world.service.people;
+    people.begin_factor(&ann.current()).await.unwrap();
+    assert!(people.factor_set_up(&ann.current()).unwrap().is_some());
+    people.request_password_reset(EMAIL, None).await.unwrap();
+    let reset = mailed(&ann.world, "person.password-reset", "/reset/");
+    people.reset_password(&reset, PASSWORD, &BrowserInfo::default()).await.unwrap();
+    let token = ann.pending().await;
+    let browser = BrowserInfo::default();
+    let again = people.enter_code(&token, &ann.recovery_codes[0], &browser).await.unwrap();
+    assert_eq!(people.factor_set_up(&current(&ann.world, &again.session)).unwrap().map(|it| it.secret), None);
+}
+
+#[tokio::test]
+async fn changes_of_a_factor_and_wrong_codes_are_logged() {
+    let ann = FactorWorld::new().await;
+    let people = &ann.world.service.people;
+    let sign_ins = async || {
+        let filter = AuditFilter { subject: Some(AuditSubject::SignIn), ..AuditFilter::default() };
+        let part = ann.world.service.audit.list(&ann.current().caller(), &filter, None).await.unwrap();
+        part.entries.into_iter().map(|it| it.entry.items[0].clone()).collect::<Vec<_>>()
+    };
+    let before = sign_ins().await.len();
+    let codes = people.renew_recovery_codes(&ann.current()).await.unwrap();
+    let renewed = &sign_ins().await[0];
+    assert_eq!((renewed.action, renewed.fields.len()), (AuditAction::Changed, 1), "{renewed:?}");
+    let (session, _) = people.test_factor(&ann.current()).await;
+    let ann = FactorWorld { session, ..ann };
+    let people = &ann.world.service.people;
+    let list = async |count: usize| loop {
+        let filter = AuditFilter { subject: Some(AuditSubject::SignIn), ..AuditFilter::default() };
+        let part = ann.world.service.audit.list(&ann.current().caller(), &filter, None).await.unwrap();
+        // A failed sign-in is logged in the background.
+        if part.entries.len() >= count {
+            break part.entries.into_iter().map(|it| it.entry).collect::<Vec<_>>();
+        }
+        tokio::task::yield_now().await;
+    };
+    let replaced = &list(before + 2).await[0];
+    assert!(replaced.items[0].fields.iter().any(|it| it.name == "Authenticator app"), "{replaced:?}");
+    assert!(!format!("{replaced:?}").contains(&codes[0]));
+    let token = ann.pending().await;
+    let browser = BrowserInfo::new("203.0.113.7".parse().ok(), "", None);
+    assert!(people.enter_code(&token, "000000", &browser).await.is_err());
+    let failed = &list(before + 3).await[0];
+    assert_eq!(
+        (failed.items[0].action, failed.network.as_deref()),
+        (AuditAction::SignInFailed, Some("203.0.113.0/24"))
+    );
 }
 
 #[tokio::test]

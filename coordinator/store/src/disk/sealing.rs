@@ -9,6 +9,7 @@
 //! | `dr` stored responses | secrets that a response showed once, and records that an undo brings back |
 //! | `pi` pings | bodies that jobs sent |
 //! | `de` persons | the secret of their authenticator app |
+//! | `al` audit log | names of persons, mail addresses, and values of settings |
 //!
 //! Everything else stays in plain text: measurements (`ms`, `or`, `bl`, `r*`, `f*`, `tc`), events (`ev`) and the
 //! content of pages; accounts, keys, invitations, and persons' sessions and one-time links, of whose secrets only hashes

@@ -8,6 +8,8 @@
 
   // Silence after which the stream counts as lost; the server sends a beat every 10 seconds (milliseconds).
   const LOST_AFTER = 15e3;
+  // Failed renewals in a row after which the figures count as old.
+  const LOST_FAILURES = 2;
   // Longest delay of a renewal after a change, so that tabs don't ask at once (milliseconds).
   const SPREAD = 900;
   // Delays after a renewal or a stream that failed: the first, which each further failure doubles, and the longest
@@ -178,7 +180,7 @@
   const update = () => {
     const now = Date.now();
     const wasLost = isLost;
-    isLost = !!ended || now - heardAt > LOST_AFTER;
+    isLost = !!ended || failures > LOST_FAILURES || now - heardAt > LOST_AFTER;
     if (wasLost && !isLost) renewAgain();
     mark.classList.toggle("on", !isLost);
     mark.classList.toggle("lost", isLost);
@@ -197,7 +199,11 @@
   const hear = (data) => {
     heardAt = Date.now();
     const changed = data.split(" ").filter(Boolean);
-    if (changed.length && (!page || changed.includes(OPENED) || changed.includes(page))) owe();
+    // The stream is ours: the reason may be gone, such as a proxy's answer or another tab's sign-out.
+    if (changed.includes(OPENED)) {
+      ended = "";
+      renewAgain();
+    } else if (changed.length && (!page || changed.includes(page))) owe();
   };
   if (channel) channel.onmessage = (event) => hear(event.data);
 
@@ -248,6 +254,7 @@
       return;
     }
     heardAt = Date.now();
+    ended = "";
     join();
     renewAgain();
   });

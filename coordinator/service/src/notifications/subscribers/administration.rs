@@ -263,7 +263,7 @@ impl SubscriberService {
         if is_opted_out(self.context.store().reader().as_ref(), &opt_out, self.context.now())? {
             return Err(ValidationErrors::single("email", OPTED_OUT).into());
         }
-        self.subscribe_by(ConfirmationOrigin::Owner, page, ask, None).await?;
+        self.subscribe_by((ConfirmationOrigin::Owner, Some(caller)), page, ask, None).await?;
         let fingerprint = contact_fingerprint(&address);
         self.context
             .commit_change(page.id.to_u128(), || async move {

@@ -12,7 +12,8 @@ const EXPORTED_AT_ONCE: usize = 100;
 
 impl SubscriberService {
     /// Returns the part of the page's subscribers after that one, oldest first. A read key gets masked addresses, as it
-    /// does from the list. The audit log has an entry for each export.
+    /// does from the list. The audit log has an entry for each export
+    /// of whole addresses.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`](crate::ServiceError::NotFound) for a page that the caller can't access, and
@@ -27,7 +28,7 @@ impl SubscriberService {
         if caller.key().is_none() {
             caller.require(Permission::ExportSubscribers)?;
         }
-        if after.is_none() {
+        if after.is_none() && caller.allows(Permission::ExportSubscribers) {
             let exported = (AuditSubject::Subscriber, String::new(), page.name, Some(page.id));
             self.context.commit_export(caller, exported).await?;
         }

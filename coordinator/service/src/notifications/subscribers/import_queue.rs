@@ -166,7 +166,7 @@ impl SubscriberService {
         let chosen: Vec<String> = chosen.map(ToString::to_string).collect();
         let monitors = (!chosen.is_empty()).then_some(chosen);
         let ask = SubscriptionRequest { email: Some(email.clone()), url: None, monitors };
-        match self.subscribe_by(ConfirmationOrigin::Owner, page, &ask, None).await {
+        match self.subscribe_by((ConfirmationOrigin::Owner, None), page, &ask, None).await {
             Ok(_) => Ok(AskResult::Done),
             Err(
                 ServiceError::PageConfirmationLimit { .. }

@@ -43,7 +43,7 @@ use self::request::{NewSubscriber, subscriber_after_request};
 use crate::context::ServiceContext;
 use crate::notifications::confirmation_limits::{ConfirmationLimits, UnconfirmedAddress};
 use crate::notifications::confirmation_requests::{record_request, request_key};
-use crate::{ServiceError, ServiceResult};
+use crate::{Caller, ServiceError, ServiceResult};
 
 /// Event name of a webhook's challenge, sent before anything else: the response must be the value of `challenge`.
 pub const CHALLENGE: &str = render::challenge::CHALLENGE_EVENT;
@@ -117,7 +117,7 @@ impl SubscriberService {
     /// subscribers; [`ServiceError::PageConfirmationLimit`] and [`ServiceError::AccountConfirmationLimit`] if too many
     /// confirmation requests were sent recently.
     pub async fn subscribe(&self, page: &Page, ask: &SubscriptionRequest) -> ServiceResult<SubscribeResponse> {
-        self.subscribe_by(ConfirmationOrigin::Visitor, page, ask, None).await
+        self.subscribe_by((ConfirmationOrigin::Visitor, None), page, ask, None).await
     }
 
     /// The same for a visitor at that client IP, whose valid requests are counted:
@@ -131,15 +131,15 @@ impl SubscriberService {
         page: &Page,
         ask: &SubscriptionRequest,
     ) -> ServiceResult<SubscribeResponse> {
-        self.subscribe_by(ConfirmationOrigin::Visitor, page, ask, Some(network)).await
+        self.subscribe_by((ConfirmationOrigin::Visitor, None), page, ask, Some(network)).await
     }
 
-    /// The same for visitors and owners: [`ServiceError::PageConfirmationLimit`] and
+    /// The same for visitors and owners, with the caller who asks by themselves: [`ServiceError::PageConfirmationLimit`] and
     /// [`ServiceError::AccountConfirmationLimit`] if too many confirmation requests were sent, and
     /// [`ServiceError::PlanLimit`] if the owner has too many unconfirmed addresses.
     async fn subscribe_by(
         &self,
-        origin: ConfirmationOrigin,
+        (origin, caller): (ConfirmationOrigin, Option<&Caller>),
         page: &Page,
         ask: &SubscriptionRequest,
         network: Option<u128>,
@@ -179,7 +179,12 @@ impl SubscriberService {
                 }
                 let step = if is_paced { None } else { self.request_batch(page, valid, new)? };
                 Ok(match step {
-                    Some((subscriber, batch)) => (Some(subscriber), Some(batch)),
+                    Some((subscriber, mut batch)) => {
+                        if let Some(caller) = caller {
+                            self.context.log_change(caller, &mut batch)?;
+                        }
+                        (Some(subscriber), Some(batch))
+                    }
                     // The same work, so that timing reveals nothing either.
                     None => (None, Some(Batch::new().write(Op::DeleteExpiredResponses(self.context.now())).clone())),
                 })

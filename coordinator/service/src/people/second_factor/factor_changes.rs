@@ -142,6 +142,7 @@ impl PeopleService {
         self.context
             .commit_change(id.to_u128(), || async move {
                 let mut batch = Batch::new();
+                self.expect_session(current, &mut batch)?;
                 self.write_factor(id, change, &mut batch)?;
                 self.context.log_change(current.author(), &mut batch)?;
                 Ok(((), Some(batch)))

@@ -115,9 +115,12 @@ impl PeopleService {
         browser: &BrowserInfo,
     ) -> ServiceResult<CodeSignIn> {
         let pending = &self.pending_sign_ins.get(token, self.context.now()).ok_or(ServiceError::NotFound)?;
-        let email = self.person(pending.person)?.value.email;
-        let counted = self.begin_code_try(&email, browser)?;
+        let person = self.person(pending.person)?.value;
+        let counted = self.begin_code_try(&person.email, browser)?;
         let done = self.complete_sign_in(pending, code, browser).await;
+        if matches!(done, Err(ServiceError::Invalid(_))) {
+            self.log_failed_try(&person, browser)?;
+        }
         let done = done.inspect_err(|error| {
             if !matches!(error, ServiceError::Invalid(_)) {
                 self.take_back(&counted);

@@ -1,6 +1,7 @@
 //! Tests of sealing: customers' secrets are plain without a key, sealed with one, and unreadable without it.
 
 use parallax_certs::sealing::{Keyring, write_new_key};
+use parallax_core::audit::AuditEntry;
 use parallax_core::check::{Check, TcpCheck};
 use parallax_core::delivery::{Delivery, DeliveryMessage};
 use parallax_core::destination::{Channel, Destination};
@@ -13,19 +14,20 @@ use super::*;
 use crate::StoredResponse;
 
 /// Secrets that must not be found. One of them is longer than a piece.
-const CANARIES: [&str; 7] = [
+const CANARIES: [&str; 8] = [
     "canary-host",
     "canary-bot",
     "canary-mailbox",
     "canary-letter",
     "canary-answer",
     "canary-body",
+    "canary-audit",
     // Of the sample person's authenticator app.
     "canary-second-factor",
 ];
 
 fn secrets() -> Batch {
-    let [host, bot, mailbox, message, response, body, _] = CANARIES;
+    let [host, bot, mailbox, message, response, body, audit, _] = CANARIES;
     let check = Check::Tcp(TcpCheck { host: host.to_owned(), port: 443 });
     let channel = Channel::Telegram { token: bot.to_owned(), chat: "@on-call".to_owned() };
     let contact = Contact::Email(format!("{mailbox}@example.com"));
@@ -36,6 +38,7 @@ fn secrets() -> Batch {
         .write(account(1))
         .write(page(1, 1, "page"))
         .write(person(2, 2))
+        .write(AuditEntry { network: Some(audit.to_owned()), ..audit_entry(1, 5) })
         .write(Op::PutMonitor(Box::new(Monitor { check, ..monitor(1, 1, 0) })))
         .write(Op::PutDestination(Box::new(Destination { channel, ..destination(1, 1) })))
         .write(Op::PutSubscriber(Box::new(Subscriber { contact, ..subscriber(1, 1, 1) })))

@@ -9,7 +9,7 @@ use parallax_service::ServiceError;
 use parallax_service::people::AccountChoice;
 
 use super::forms::{SubmittedForm, new_key};
-use super::frame::frame;
+use super::frame::{FramePerson, frame};
 use super::page_screen::reply;
 use super::session_cookie::with_session;
 use super::{ROOT, SignedIn, see_other};
@@ -34,19 +34,25 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 /// `GET /app/account/switch`
 async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let accounts = context.service.people.accounts(&call.caller.session).await?;
-    let line = |it: AccountChoice| AccountLine {
-        id: it.id.to_string(),
-        email: it.email,
-        role: it.role,
-        more: it.page_count - it.pages.len(),
-        pages: it.pages,
-        is_current: it.is_current,
+    // Before their second factor is set up, a member sees nothing of the account's pages.
+    let is_overdue = call.caller.session.is_factor_overdue(context.service.now());
+    let line = |it: AccountChoice| {
+        let pages = if is_overdue { Vec::new() } else { it.pages };
+        AccountLine {
+            id: it.id.to_string(),
+            email: it.email,
+            role: it.role,
+            more: it.page_count - pages.len(),
+            pages,
+            is_current: it.is_current,
+        }
     };
-    reply(&AccountSwitchScreen {
-        accounts: accounts.into_iter().map(line).collect(),
-        once: new_key(),
-        frame: frame(&context, &mut call, None, Section::Account).await?,
-    })
+    let frame = if is_overdue {
+        FramePerson::of(&call.caller, &call.query).frame_with(&context, &[], (None, Section::Account))
+    } else {
+        frame(&context, &mut call, None, Section::Account).await?
+    };
+    reply(&AccountSwitchScreen { accounts: accounts.into_iter().map(line).collect(), once: new_key(), frame })
 }
 
 /// `POST /app/account/switch`: gives the browser a new session, which shows that account.

@@ -19,14 +19,15 @@ use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::Section;
-use crate::views::dashboard::audit::{AuditChoice, AuditScreen, actor_words, field_words};
+use crate::views::dashboard::audit::{AuditChoice, AuditScreen, AuthorWords, field_words};
 
 /// Address of the log.
 const AUDIT: &str = "/app/account/audit";
 /// Longest search, in characters.
 const MAX_SEARCH: usize = 80;
 /// Columns of an export.
-const COLUMNS: [&str; 10] = ["time", "actor", "kind", "network", "action", "object", "name", "id", "page", "changes"];
+const COLUMNS: [&str; 11] =
+    ["time", "actor", "actorId", "kind", "network", "action", "object", "name", "id", "page", "changes"];
 
 /// Routes of the audit log.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
@@ -92,13 +93,14 @@ impl CsvParts for AuditParts {
 }
 
 fn lines(entry: &AuditEntry) -> String {
-    let (_, actor, kind) = actor_words(&entry.actor);
+    let AuthorWords { name: actor, kind, id: actor_id, .. } = AuthorWords::of(&entry.actor);
     let network = entry.network.clone().unwrap_or_default();
     let of_item = |item: &AuditItem| {
         let changes: Vec<String> = item.fields.iter().map(field_words).collect();
         csv::line([
             entry.at.to_string(),
             actor.clone(),
+            actor_id.clone(),
             kind.to_owned(),
             network.clone(),
             item.action.name().to_owned(),
@@ -109,5 +111,10 @@ fn lines(entry: &AuditEntry) -> String {
             changes.join("; "),
         ])
     };
-    entry.items.iter().map(of_item).collect()
+    let mut text: String = entry.items.iter().map(of_item).collect();
+    if let Some(last) = entry.items.last().filter(|_| entry.omitted > 0) {
+        let (id, name) = (String::new(), format!("and {} more", entry.omitted));
+        text.push_str(&of_item(&AuditItem { id, name, fields: Vec::new(), ..last.clone() }));
+    }
+    text
 }

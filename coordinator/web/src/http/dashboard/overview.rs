@@ -26,7 +26,7 @@ use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::{
     self, AlertFigures, AttentionRow, ChangeRow, HeadlineText, MeshText, MonitorStatusInput, NextMaintenance,
-    OverviewParts, OverviewScreen, PageRow, Section, StateText, Tile,
+    OverviewParts, OverviewScreen, PLAN, PageRow, Section, StateText, Tile,
 };
 use crate::views::headline::indicator_class;
 
@@ -59,8 +59,12 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     parts.next_steps = next_steps::rows(service.dashboard.next_steps(&caller.caller).await?, &frame);
     let usage = service.accounts.usage(&caller.caller).await?;
     let limit = usize::try_from(usage.limits.monitors(usage.plan)).unwrap_or(usize::MAX);
-    let list = frame.path("monitors");
-    parts.attention.extend(AttentionRow::of_limit(usage.plan.name(), (usage.monitors, limit), list));
+    // Owners see every limit and what follows when one is reached.
+    let action = match caller.caller.allows(Permission::ManageAccount) {
+        true => (PLAN.to_owned(), "Plan"),
+        false => (frame.path("monitors"), "Monitors"),
+    };
+    parts.attention.extend(AttentionRow::of_limit(usage.plan.name(), (usage.monitors, limit), action));
     Ok(screen(dashboard::render(&OverviewScreen::new(frame, parts))?))
 }
 

@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use parallax_service::ServiceError;
 
 use super::forms::FormRefusal;
+use super::session_cookie::browser_info;
 use super::signed_in::check_origin;
 use super::{as_page, screen};
 use crate::http::HttpContext;
@@ -85,7 +86,7 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
     let fields = FormFields::read(&mut call).await?;
     let token = call.path_param("token")?;
     let Some(email) = context.service.people.password_reset_email(token)? else { return Ok(invalid_link()) };
-    match context.service.people.reset_password(token, fields.raw("password")).await {
+    match context.service.people.reset_password(token, fields.raw("password"), &browser_info(&context, &call)).await {
         Ok(()) => {
             let text = "You are signed out everywhere. Sign in with the new password.".to_owned();
             Ok(screen(MessagePage::new("Password changed", text).with_link("/sign-in", "Sign in").html()))

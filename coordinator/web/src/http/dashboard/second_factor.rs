@@ -76,6 +76,7 @@ async fn confirm(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -
         Ok((new, codes)) => {
             // The screen's forms belong to the new session.
             call.caller.form_token = context.service.people.form_token(new.session.id);
+            call.caller.session.factor_due = None;
             let page = codes_screen(&context, &mut call, codes, true).await?;
             Ok(with_session(&context, page, &new))
         }
@@ -148,6 +149,7 @@ fn factor_form(
         secret: set_up.map(|it| FactorSecretView { text: it.secret, url: it.url }),
         is_replacement: session.person.second_factor.is_active(),
         is_overdue: session.is_factor_overdue(context.service.now()),
+        has_other_accounts: call.caller.accounts > 1,
         form_token: call.caller.form_token.clone(),
         fault,
     })

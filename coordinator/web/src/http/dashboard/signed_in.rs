@@ -69,9 +69,10 @@ async fn run(
 fn authenticate(context: &HttpContext, call: &RoutedRequest<()>) -> Result<Option<SignedIn>, ApiError> {
     let Some(token) = session_token(context, &call.headers) else { return Ok(None) };
     let people = &context.service.people;
-    let Some(session) = people.authenticate(&token)? else { return Ok(None) };
+    let Some(mut session) = people.authenticate(&token)? else { return Ok(None) };
+    session.address = client_address(call.peer, &call.headers);
     Ok(Some(SignedIn {
-        caller: session.caller().at(client_address(call.peer, &call.headers)),
+        caller: session.caller(),
         email: session.person.email.clone(),
         name: session.person.name.clone(),
         role: session.role,

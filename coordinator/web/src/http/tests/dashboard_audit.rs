@@ -56,7 +56,11 @@ async fn the_log_is_exported_without_formulas_and_the_export_is_logged() {
     assert_eq!(file.headers["content-disposition"], "attachment; filename=\"audit-log.csv\"");
     let line = file.text.lines().find(|line| line.contains("cmd")).unwrap();
     assert!(line.contains(",created,monitor,'=cmd|' /C calc'!A0,mon_"), "{line}");
-    assert!(file.text.starts_with("time,actor,kind,network,action,object,name,id,page,changes\r\n"), "{}", file.text);
+    assert!(
+        file.text.starts_with("time,actor,actorId,kind,network,action,object,name,id,page,changes\r\n"),
+        "{}",
+        file.text
+    );
     let log = client.open(&owner, &format!("{AUDIT}?action=exported")).await;
     assert!(log.text.contains("Exported the audit log of"), "{}", log.text);
     for role in [Role::Editor, Role::Viewer] {

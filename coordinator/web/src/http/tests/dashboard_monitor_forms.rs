@@ -203,6 +203,33 @@ async fn an_edit_leaves_secrets_alone_unless_it_replaces_them() {
 }
 
 #[tokio::test]
+async fn headers_that_were_typed_replace_those_of_a_colleague_when_they_are_kept() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Owner).await;
+    let body = json!({ "url": "https://shop.example/" });
+    let id = client.create_monitor(body).await["id"].as_str().unwrap().to_owned();
+    let path = client.app_path(&format!("/{id}/edit"));
+    let loaded = hidden(&client.open(&browser, &path).await, "loaded");
+    let other = json!({ "headers": { "X-Key": "theirs" } });
+    let changed = client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/monitors/{id}")), other).await;
+    assert_eq!(changed.status, 200);
+    let typed =
+        [("url", "https://shop.example/"), ("name", "shop.example"), ("headers.key", "X-New"), ("headers.value", "1")];
+    let send = async |more: &[(&str, &str)]| client.submit(&browser, &path, &[&typed[..], more].concat()).await;
+    let crossed = send(&[("loaded", &*loaded), ("body", "")]).await;
+    assert_eq!(crossed.status, 409, "{}", crossed.text);
+    let chosen = crossed.text.split("<input").find(|it| it.contains("name=\"secrets\"") && it.contains("checked"));
+    assert!(chosen.is_some_and(|it| it.contains("value=\"replace\"")), "{}", crossed.text);
+    let loaded = hidden(&crossed, "loaded");
+    let kept = send(&[("loaded", &*loaded), ("body", ""), ("secrets", "replace")]).await;
+    assert_eq!(kept.status, 303, "{}", kept.text);
+    let caller = client.world.caller(KeyAccess::Read).await;
+    let stored = client.world.service.monitors.get(&caller, client.world.shop.id, id.parse().unwrap()).await.unwrap();
+    let Check::Http(check) = stored.monitor.check else { panic!("an http monitor") };
+    assert_eq!(check.headers, [("X-New".to_owned(), "1".to_owned())]);
+}
+
+#[tokio::test]
 async fn the_limits_of_the_plan_are_said_before_and_at_the_form() {
     let client = TestClient::new().await;
     let browser = client.sign_in(Role::Owner).await;

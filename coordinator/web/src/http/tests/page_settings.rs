@@ -5,7 +5,7 @@ use parallax_core::page::Page;
 use parallax_core::role::Role;
 
 use super::TestClient;
-use super::signed_in_browser::location;
+use super::signed_in_browser::{hidden, location};
 
 const SECTIONS: [&str; 7] = ["look", "address", "access", "uptime", "language", "badges", "delete"];
 
@@ -174,6 +174,30 @@ async fn access_says_who_can_see_the_page() {
     assert_eq!(save(&[("access", "public")]).await.status, 303);
     let page = shop(&client).await;
     assert!(page.password_hash.is_none() && !page.private);
+}
+
+#[tokio::test]
+async fn a_form_that_comes_back_does_not_open_what_a_colleague_closed() {
+    for (mine, theirs) in [("public", "password"), ("private", "password")] {
+        let client = TestClient::new().await;
+        let owner = client.sign_in(Role::Owner).await;
+        let path = format!("/app/pages/{}/settings/access", client.world.shop.id);
+        let save = async |fields: &[(&str, &str)]| client.submit(&owner, &path, fields).await;
+        assert_eq!(save(&[("access", mine), ("allowedPeople", "a@shop.example")]).await.status, 303);
+        let loaded = hidden(&client.open(&owner, &path).await, "loaded");
+        let colleague = [("access", theirs), ("password", "open sesame"), ("allowedPeople", "b@shop.example")];
+        assert_eq!(save(&colleague).await.status, 303);
+        let mut fields = vec![("access", mine), ("password", ""), ("allowedPeople", "c@shop.example")];
+        fields.extend([("allowedDomains", "not a domain"), ("loaded", &*loaded)]);
+        let wrong = save(&fields).await;
+        assert!(matches!(wrong.status, 400 | 409), "{}", wrong.text);
+        let loaded = hidden(&wrong, "loaded");
+        fields.truncate(3);
+        fields.extend([("allowedDomains", ""), ("loaded", &*loaded)]);
+        let again = save(&fields).await;
+        let page = shop(&client).await;
+        assert!(page.private || page.password_hash.is_some(), "{mine}, {theirs}: {}", again.text);
+    }
 }
 
 #[tokio::test]

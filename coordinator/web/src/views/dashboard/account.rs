@@ -21,7 +21,7 @@ pub(super) const SWITCH: &str = "/app/account/switch";
 /// Address of the audit log.
 pub(super) const AUDIT: &str = "/app/account/audit";
 /// Address of the plan.
-pub(super) const PLAN: &str = "/app/account/plan";
+pub(crate) const PLAN: &str = "/app/account/plan";
 /// Address of sign-in and security.
 pub(super) const SECURITY: &str = "/app/account/security";
 

@@ -180,7 +180,7 @@ impl AttentionRow {
 
     /// Returns the row of a limit of the plan, if at least 80 % are used.
     /// `list` is the address of a list of monitors.
-    pub(crate) fn of_limit(plan: &str, (used, limit): (usize, usize), list: String) -> Option<Self> {
+    pub(crate) fn of_limit(plan: &str, (used, limit): (usize, usize), action: (String, &'static str)) -> Option<Self> {
         let is_full = used >= limit;
         condition::is_nearly_full(used, limit).then(|| Self {
             class: if is_full { "down" } else { "slow" },
@@ -192,8 +192,8 @@ impl AttentionRow {
                  larger plan.",
                 format::capitalize(plan)
             ),
-            action: (list.clone(), "Monitors"),
-            href: list,
+            href: action.0.clone(),
+            action,
         })
     }
 }

@@ -41,9 +41,7 @@ pub(crate) struct AuditChoice {
 #[derive(Debug, Clone)]
 struct AuditRow {
     at: FormattedTime,
-    icon: &'static str,
-    actor: String,
-    actor_kind: &'static str,
+    author: AuthorWords,
     network: String,
     lines: Vec<AuditLine>,
     /// Further objects, folded.
@@ -90,13 +88,29 @@ impl AuditScreen {
     }
 }
 
-/// The originator of an entry: icon, name, and kind in words.
-pub(crate) fn actor_words(actor: &AuditActor) -> (&'static str, String, &'static str) {
-    match actor {
-        AuditActor::Person { name, .. } => ("user", name.to_string(), "person"),
-        AuditActor::Key { name, .. } => ("key", name.to_string(), "API key"),
-        AuditActor::Operator => ("tool", "Operator".to_owned(), "of this installation"),
-        AuditActor::Visitor => ("user", "Visitor".to_owned(), "not signed in"),
+/// The originator of an entry in words. Names are chosen by people, so the id tells two of one name apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AuthorWords {
+    /// Name of the icon.
+    pub icon: &'static str,
+    /// The name.
+    pub name: String,
+    /// The kind.
+    pub kind: &'static str,
+    /// The id; empty if there is none.
+    pub id: String,
+}
+
+impl AuthorWords {
+    /// Words for an originator.
+    pub(crate) fn of(actor: &AuditActor) -> Self {
+        let (icon, name, kind, id) = match actor {
+            AuditActor::Person { id, name } => ("user", name.to_string(), "person", id.to_string()),
+            AuditActor::Key { id, name } => ("key", name.to_string(), "API key", id.to_string()),
+            AuditActor::Operator => ("tool", "Operator".to_owned(), "of this installation", String::new()),
+            AuditActor::Visitor => ("user", "Visitor".to_owned(), "not signed in", String::new()),
+        };
+        Self { icon, name, kind, id }
     }
 }
 
@@ -136,14 +150,11 @@ fn action_words(item: &AuditItem) -> String {
 }
 
 fn row(entry: &AuditEntry, now: Timestamp) -> AuditRow {
-    let (icon, actor, actor_kind) = actor_words(&entry.actor);
     let mut lines: Vec<AuditLine> = entry.items.iter().map(line).collect();
     let folded = lines.split_off(lines.len().min(SHOWN_ITEMS));
     AuditRow {
         at: words::time(entry.at, now),
-        icon,
-        actor,
-        actor_kind,
+        author: AuthorWords::of(&entry.actor),
         network: entry.network.clone().unwrap_or_default(),
         lines,
         folded,

@@ -163,7 +163,8 @@ impl AccountLine {
         let mut facts = vec![role_name(self.role).to_owned()];
         facts.extend(self.pages.iter().cloned());
         if self.more > 0 {
-            facts.push(words::count(self.more, "more page", "more pages"));
+            let (one, many) = if self.pages.is_empty() { ("page", "pages") } else { ("more page", "more pages") };
+            facts.push(words::count(self.more, one, many));
         }
         facts.join(", ")
     }

@@ -43,7 +43,7 @@ pub(crate) mod window_times;
 pub(crate) mod windows;
 mod words;
 
-pub(crate) use self::account::{KeysScreen, NewKeyScreen, SecurityScreen};
+pub(crate) use self::account::{KeysScreen, NewKeyScreen, PLAN, SecurityScreen};
 pub(crate) use self::attention::AttentionRow;
 pub(crate) use self::bulk::BulkScreen;
 pub(crate) use self::frame::{Frame, PageEntry, Section, SignedInPerson};

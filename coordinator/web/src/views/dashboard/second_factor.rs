@@ -46,6 +46,8 @@ pub(crate) struct FactorForm {
     pub is_replacement: bool,
     /// True if the person sees nothing else until it is set up.
     pub is_overdue: bool,
+    /// True if the person can open another account instead.
+    pub has_other_accounts: bool,
     /// Token of the session's forms.
     pub form_token: String,
     /// Fault of the code; empty if there is none.
@@ -120,6 +122,7 @@ mod tests {
             secret,
             is_replacement: true,
             is_overdue: true,
+            has_other_accounts: false,
             form_token: evil.clone(),
             fault: evil.clone(),
         };

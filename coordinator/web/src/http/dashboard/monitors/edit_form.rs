@@ -237,10 +237,14 @@ async fn refuse(
     form: Form,
     refusal: FormRefusal,
 ) -> HandlerResult {
-    let form = match &drawn.monitor {
+    let mut form = match &drawn.monitor {
         Some(monitor) => form.redrawn(&refusal, &record_form::values(monitor), &record_form::of_monitor(monitor)),
         None => form,
     };
+    // What was typed replaces what someone else stored meanwhile, as the conflict says.
+    if form.text("secrets").is_empty() && refusal.conflicts().any(|it| record_form::SECRETS.contains(&it)) {
+        form.set("secrets", "replace");
+    }
     let (kind, mut view) = (drawn.kind(&form), form.view(&call.caller.form_token));
     let status = refusal.apply(&mut view);
     drawn.reply(context, call, view, kind, (None, status)).await

@@ -15,7 +15,7 @@ use crate::http::json_body::JsonObject;
 /// Value that stands for secrets, which the form never has.
 const STORED: &str = "stored";
 /// Fields of a request's secrets.
-const SECRETS: [&str; 4] = ["headers", "headers.key", "headers.value", "body"];
+pub(super) const SECRETS: [&str; 4] = ["headers", "headers.key", "headers.value", "body"];
 /// Lengths of the form: its field, and the API's field in minutes.
 const LENGTHS: [(&str, &str); 2] = [("period", "periodMinutes"), ("grace", "graceMinutes")];
 

@@ -56,7 +56,9 @@ pub(super) async fn save(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     {
         Ok(path) => Ok(see_other(&path)),
         Err(refusal) => {
-            let current = current_values(&context, &page_screen.page);
+            let mut current = current_values(&context, &page_screen.page);
+            // What an empty one means is in `access`, which is drawn as typed: a colleague's password stays a conflict.
+            current.remove("password");
             let form = typed.redrawn(&refusal, &current, &stored(&context, &page_screen));
             draw(&context, &call.caller, page_screen, &form, Some(refusal)).await
         }

@@ -41,7 +41,7 @@ fn parts(name: &str) -> OverviewParts {
     let mut rows = attention(&samples, true);
     let failing = DeliveryHealth { failing_since: Some(NOW - 2 * HOUR), ..DeliveryHealth::default() };
     rows.extend(AttentionRow::of_destination(&destination(name, failing), ROOT, NOW));
-    rows.extend(AttentionRow::of_limit("hobby", (42, 50), "/app/pages/pg_1/monitors".to_owned()));
+    rows.extend(AttentionRow::of_limit("hobby", (42, 50), ("/app/pages/pg_1/monitors".to_owned(), "Monitors")));
     let tile = |sample: &MonitorSample| {
         let state = StateText::of(sample.status(NOW));
         let icon = if state.class == "up" { "" } else { state.icon };
@@ -173,8 +173,8 @@ fn destinations_domains_and_limits_are_named() {
     let claim = DomainClaim::new("status.shop.example".to_owned(), "t".to_owned(), NOW);
     claimed.domain_claim = Some(DomainClaim { problem: Some("the record was not found".to_owned()), ..claim });
     assert_eq!(AttentionRow::of_domain(&claimed, ROOT).unwrap().sentence, "The record was not found.");
-    assert_eq!(AttentionRow::of_limit("pro", (399, 500), String::new()), None);
-    assert_eq!(AttentionRow::of_limit("hobby", (50, 50), String::new()).unwrap().state, "Plan full");
+    assert_eq!(AttentionRow::of_limit("pro", (399, 500), (String::new(), "")), None);
+    assert_eq!(AttentionRow::of_limit("hobby", (50, 50), (String::new(), "")).unwrap().state, "Plan full");
 }
 
 fn confirming(total: usize) -> ConfirmingNetworks {
