@@ -100,7 +100,7 @@ impl SecondFactor {
         (0..PENDING_FOR).contains(&now.since(pending.since)).then_some(&pending.secret)
     }
 
-    /// Forgets the secret that waits: whoever began it may have been someone else.
+    /// Forgets the secret that waits: someone else may have begun it.
     pub fn forget_pending(&mut self) {
         self.pending = None;
     }
