@@ -27,6 +27,7 @@ mod command_lines;
 mod command_output;
 mod crash_durability;
 mod dashboard;
+mod dashboard_kills;
 mod debug_monitor;
 mod deliveries;
 mod delivery_kill_points;

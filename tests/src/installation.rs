@@ -184,10 +184,14 @@ impl CoordinatorProcess {
     pub fn create_account(&self, plan: &str) -> TestAccount {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let email = format!("owner{number}@example.com");
+        self.create_account_of(&format!("owner{number}@example.com"), plan)
+    }
+
+    /// As [`CoordinatorProcess::create_account`], of an owner with that email address, whose local part names the page.
+    pub fn create_account_of(&self, email: &str, plan: &str) -> TestAccount {
+        let slug = format!("page-of-{}", email.split('@').next().unwrap_or_default());
         let made = |words: &[&str]| self.run_command(words).unwrap_or_else(|fault| panic!("{fault}"));
-        let account = text(&made(&["account", "create", "--email", &email, "--plan", plan]), "id");
-        let slug = format!("page-{number}");
+        let account = text(&made(&["account", "create", "--email", email, "--plan", plan]), "id");
         let page =
             text(&made(&["page", "create", "--account", &account, "--name", "Page under test", "--slug", &slug]), "id");
         let key = self.create_key(&account, "write");

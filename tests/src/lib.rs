@@ -9,6 +9,7 @@ pub mod agent_pair;
 pub mod api_client;
 pub mod bench;
 pub mod curl;
+pub mod dashboard_browser;
 pub mod eventually;
 pub mod external_tools;
 pub mod fake_clock;

@@ -6,6 +6,7 @@
 mod agent;
 mod api;
 mod coordinator;
+mod dashboard;
 mod deliveries;
 mod disk;
 mod ingest;
@@ -23,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const USAGE: &str = "usage: parallax-bench agent TYPE RATE SECONDS | agent-memory | late | wire | ingest [MONITORS] [ROUNDS] \
                      | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS] | api [SECONDS] | deliveries [COUNT] \
-                     | pages [ROUNDS] | visitors [VIEWS] [STREAMS] | slots [HANGING] [SECONDS]";
+                     | pages [ROUNDS] | visitors [VIEWS] [STREAMS] | dashboard [BROWSERS] | slots [HANGING] [SECONDS]";
 
 /// Runs the benchmark named on the command line. Exit codes: 0, 2 (usage).
 pub fn main() -> ExitCode {
@@ -44,6 +45,7 @@ pub fn main() -> ExitCode {
         Some("deliveries") => deliveries::deliveries(number(1, 20_000)),
         Some("pages") => pages::pages(number(1, 5)),
         Some("visitors") => visitors::visitors(number(1, 100_000), number(2, 10_000)),
+        Some("dashboard") => dashboard::dashboard(number(1, 1_000)),
         Some("slots") => slots::slots(number(1, 5_000), number(2, 60)),
         Some("pings") => pings::pings(number(1, 10)),
         _ => {

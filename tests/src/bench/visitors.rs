@@ -204,6 +204,11 @@ fn request(path: &str, address: SocketAddr) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: {address}\r\naccept-encoding: gzip, br\r\n\r\n")
 }
 
+/// Starts a web server that answers every request with 200.
+pub(super) async fn start_target() -> SocketAddr {
+    target(Arrivals::default()).await
+}
+
 /// Starts a web server that records the arrival time of each request by its number.
 async fn target(arrivals: Arrivals) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
