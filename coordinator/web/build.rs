@@ -70,6 +70,7 @@ const SCRIPTS: [(&str, &[&str]); 5] = [
             "times.js",
             "parts.js",
             "dashboard/screen.js",
+            "dashboard/progress.js",
             "dashboard/list.js",
             "dashboard/form_test.js",
             "dashboard/order.js",

@@ -81,6 +81,8 @@ pub struct CheckNowRequest {
     pub subject: CheckNowSubject,
     /// Receives the results by region; empty if the monitor is not known (yet) or too many requests are open.
     pub reply: oneshot::Sender<Vec<CheckNowResult>>,
+    /// Receives the results so far: first those of all regions without observations, then one more with each.
+    pub progress: watch::Sender<Vec<CheckNowResult>>,
 }
 
 /// Subject of a check-now request.

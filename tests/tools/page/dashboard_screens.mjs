@@ -35,7 +35,9 @@ await after("refused-monitor", `${home}/monitors/new`, async () => {
 await after("tested-monitor", `${home}/monitors/new?type=tcp`, async () => {
   await page.fill("#host", "127.0.0.1");
   await page.fill("#port", "1");
-  await press("Test");
+  await page.locator("[formaction$='/test']").click();
+  await page.locator("#test .fall").waitFor();
+  await page.locator("button", { hasText: /^\s*Test\s*$/ }).waitFor();
 });
 await after("refused-incident", `${home}/incidents/new`, async () => {
   await page.locator("button[name=notify]").first().click();

@@ -8,7 +8,7 @@ use parallax_core::event::{ProbeReason, ProbeRequest, ProbeResponse};
 use parallax_core::id::AccountId;
 use parallax_core::observation::ProbeOutcome;
 use parallax_core::time::Timestamp;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::Driver;
 use crate::{Capabilities, CheckNowRequest, CheckNowResult, ProbeDispatch};
@@ -39,6 +39,7 @@ struct OpenRequest {
     remaining: usize,
     deadline: Timestamp,
     reply: oneshot::Sender<Vec<CheckNowResult>>,
+    progress: watch::Sender<Vec<CheckNowResult>>,
 }
 
 impl OpenCheckNowRequests {
@@ -69,6 +70,9 @@ impl OpenCheckNowRequests {
             result.observation = observation;
         }
         request.remaining = request.remaining.saturating_sub(1);
+        if request.progress.receiver_count() > 0 {
+            request.progress.send_replace(request.results.clone());
+        }
         if request.remaining == 0
             && let Some(request) = self.open.remove(&request_number)
         {
@@ -98,10 +102,11 @@ impl Driver {
     pub(super) fn start_check_now(&mut self, request: CheckNowRequest) {
         let now = self.clock.now();
         self.check_now.expire(now);
+        let CheckNowRequest { subject, reply, progress } = request;
         let mesh = self.mesh_view.mesh();
-        let target = self.machines.check_now_target(request.subject, mesh);
+        let target = self.machines.check_now_target(subject, mesh);
         let Some(target) = target.filter(|target| self.check_now.has_capacity_for(target.account)) else {
-            let _ = request.reply.send(Vec::new());
+            let _ = reply.send(Vec::new());
             return;
         };
         let (request_number, deadline) = (self.check_now.next_number(), now + RESPONSE_TIMEOUT);
@@ -130,14 +135,14 @@ impl Driver {
             results.push(CheckNowResult { region, vantage, unsupported, observation: None });
         }
         if probes.is_empty() {
-            let _ = request.reply.send(results);
+            let _ = reply.send(results);
             return;
         }
         let remaining = probes.len();
         let account = target.account;
-        self.check_now
-            .open
-            .insert(request_number, OpenRequest { account, results, remaining, deadline, reply: request.reply });
+        progress.send_replace(results.clone());
+        let open = OpenRequest { account, results, remaining, deadline, reply, progress };
+        self.check_now.open.insert(request_number, open);
         self.pending.probes.append(&mut probes);
     }
 }
@@ -154,9 +159,9 @@ mod tests {
         while requests.has_capacity_for(greedy) {
             let (reply, _) = oneshot::channel();
             let deadline = Timestamp::from_millis(0);
-            requests
-                .open
-                .insert(count, OpenRequest { account: greedy, results: Vec::new(), remaining: 1, deadline, reply });
+            let progress = watch::Sender::default();
+            let open = OpenRequest { account: greedy, results: Vec::new(), remaining: 1, deadline, reply, progress };
+            requests.open.insert(count, open);
             count += 1;
         }
         assert_eq!(count, 64);

@@ -9,7 +9,11 @@ use crate::{Capabilities, CheckNowRequest, CheckNowResult, CheckNowSubject, Unsa
 
 async fn request(driver: &TestDriver, subject: CheckNowSubject) -> oneshot::Receiver<Vec<CheckNowResult>> {
     let (reply, results) = oneshot::channel();
-    driver.inbox.send(Arrival::CheckNow(CheckNowRequest { subject, reply })).await.unwrap();
+    driver
+        .inbox
+        .send(Arrival::CheckNow(CheckNowRequest { subject, reply, progress: watch::Sender::default() }))
+        .await
+        .unwrap();
     results
 }
 
@@ -94,5 +98,28 @@ async fn an_unsaved_check_is_run_and_leaves_no_trace() {
     driver.send(VantageNo(0), Vec::new()).await;
     assert_eq!(driver.view().await.unwrap().status, MonitorStatus::Up, "no other monitor is concerned");
     assert_eq!((store.reader().last_event().unwrap(), driver.schedule.borrow().version()), (events, version));
+    driver.stop().await;
+}
+
+#[tokio::test]
+async fn results_arrive_one_by_one() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
+    let (reply, results) = oneshot::channel();
+    let (progress, mut partial) = watch::channel(Vec::new());
+    let subject = CheckNowSubject::Monitor(MONITOR);
+    driver.inbox.send(Arrival::CheckNow(CheckNowRequest { subject, reply, progress })).await.unwrap();
+    let answered = |results: &[CheckNowResult]| results.iter().filter(|it| it.observation.is_some()).count();
+    let regions = mesh().available_regions().iter().count();
+    for count in 0..regions {
+        partial.changed().await.unwrap();
+        let now = partial.borrow_and_update().clone();
+        assert_eq!((now.len(), answered(&now)), (regions, count));
+        assert!(now.iter().all(|it| it.vantage.is_some()), "every region has an agent");
+        let probe = driver.next_probe().await;
+        driver.respond(&probe, passed()).await;
+    }
+    assert_eq!(answered(&results.await.unwrap()), regions);
     driver.stop().await;
 }

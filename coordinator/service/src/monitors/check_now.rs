@@ -14,7 +14,7 @@ use parallax_core::time::{MINUTE, SECOND};
 use parallax_core::validation::ValidationErrors;
 use parallax_engine::{Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, UnsavedCheck};
 use parallax_store::Batch;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use super::MonitorService;
@@ -32,6 +32,9 @@ pub const CHECKS_PER_MINUTE: u32 = 20;
 /// Time that the agents get: ten seconds for the check, two for the network, and one for the driver.
 const TIMEOUT: Duration = Duration::from_secs(13);
 
+/// Receives the results of a running check whenever a region answers; those without an observation may still follow.
+pub type CheckNowProgress = watch::Sender<Vec<CheckNowResult>>;
+
 /// Result of a check on request.
 #[derive(Debug, Clone)]
 pub struct CheckNowReport {
@@ -48,7 +51,12 @@ impl MonitorService {
     /// # Errors
     /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for a heartbeat, which is not
     /// probed, [`ServiceError::CheckNowTooSoon`], and [`ServiceError::CheckNowLimit`].
-    pub async fn check_now(&self, caller: &Caller, page: PageId, id: MonitorId) -> ServiceResult<CheckNowReport> {
+    pub async fn check_now(
+        &self,
+        caller: &Caller,
+        (page, id): (PageId, MonitorId),
+        progress: CheckNowProgress,
+    ) -> ServiceResult<CheckNowReport> {
         caller.require(Permission::Edit)?;
         let page = self.context.page(caller, page)?;
         let monitor = self.context.monitor_on(&page, id)?.value;
@@ -66,7 +74,7 @@ impl MonitorService {
                 .check_rate(&self.person_check_limit, CHECKS_PER_MINUTE, &caller.limit_id())
                 .map_err(|RateExceeded { seconds }| ServiceError::CheckNowLimit { seconds })?;
         }
-        let outcomes = self.outcomes_of(CheckNowSubject::Monitor(id)).await;
+        let outcomes = self.outcomes_of(CheckNowSubject::Monitor(id), progress).await;
         let mut batch = Batch::new();
         for report in outcomes.iter().filter_map(round_report) {
             let at = self.context.now();
@@ -84,7 +92,13 @@ impl MonitorService {
     /// # Errors
     /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] for invalid fields and for a
     /// heartbeat, [`ServiceError::PlanLimit`], and [`ServiceError::MonitorTestLimit`].
-    pub async fn test(&self, caller: &Caller, page: PageId, edit: &MonitorEdit) -> ServiceResult<CheckNowReport> {
+    pub async fn test(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        edit: &MonitorEdit,
+        progress: CheckNowProgress,
+    ) -> ServiceResult<CheckNowReport> {
         caller.require(Permission::Edit)?;
         let page = self.context.page(caller, page)?;
         let settings = edit.validate(None, "")?;
@@ -98,21 +112,33 @@ impl MonitorService {
         self.context
             .check_rate(&self.test_limit, TESTS_PER_MINUTE, &account.id)
             .map_err(|RateExceeded { seconds }| ServiceError::MonitorTestLimit { seconds })?;
-        let outcomes = self
-            .outcomes_of(CheckNowSubject::Unsaved(UnsavedCheck {
-                id: MonitorId::new(self.context.now(), rand::random()),
-                account: account.id,
-                check: Arc::new(settings.check),
-                pinned: settings.pinned_region.filter(|_| account.plan.uses_regions()),
-            }))
-            .await;
+        let unsaved = UnsavedCheck {
+            id: MonitorId::new(self.context.now(), rand::random()),
+            account: account.id,
+            check: Arc::new(settings.check),
+            pinned: settings.pinned_region.filter(|_| account.plan.uses_regions()),
+        };
+        let outcomes = self.outcomes_of(CheckNowSubject::Unsaved(unsaved), progress).await;
         Ok(CheckNowReport { outcomes, agents: self.context.agents_by_number().await? })
     }
 
+    /// Returns the agents that the results of a running check may name.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn checking_agents(&self, caller: &Caller) -> ServiceResult<AgentsByNumber> {
+        caller.require(Permission::Edit)?;
+        self.context.agents_by_number().await
+    }
+
     /// Waits for the outcomes by region; empty if the driver does not answer in time.
-    async fn outcomes_of(&self, subject: CheckNowSubject) -> Vec<CheckNowResult> {
+    pub(super) async fn outcomes_of(
+        &self,
+        subject: CheckNowSubject,
+        progress: CheckNowProgress,
+    ) -> Vec<CheckNowResult> {
         let (answer, reply) = oneshot::channel();
-        let arrival = Arrival::CheckNow(CheckNowRequest { subject, reply: answer });
+        let arrival = Arrival::CheckNow(CheckNowRequest { subject, reply: answer, progress });
         let outcomes = async {
             self.pings.inbox.send(arrival).await.ok()?;
             reply.await.ok()

@@ -28,7 +28,7 @@ use parallax_core::role::Permission;
 use parallax_engine::PingIntake;
 use parallax_store::{Batch, Expect, Op, Presence, StoreError};
 
-pub use self::check_now::{CHECKS_PER_MINUTE, CheckNowReport, TESTS_PER_MINUTE};
+pub use self::check_now::{CHECKS_PER_MINUTE, CheckNowProgress, CheckNowReport, TESTS_PER_MINUTE};
 use self::incident_effects::MonitorChange;
 use super::context::ServiceContext;
 use super::idempotency::{IdempotentRequest, RequestOutcome, Rereadable};

@@ -13,6 +13,7 @@ use parallax_core::subscriber::Contact;
 use parallax_core::time::MINUTE;
 
 use crate::deliveries::DeliveryFilter;
+use crate::monitors::CheckNowProgress;
 use crate::page_access::sign_in::{BrowserId, LinkValidity};
 use crate::people::{BrowserInfo, DashboardLinkRequest, NewPerson, NewSession, PasswordSignIn, SetUpDetails};
 use crate::subscribers::SubscriberFilter;
@@ -221,7 +222,10 @@ async fn a_person_checks_twenty_monitors_a_minute_and_a_key_as_many_as_its_reque
         ids.push(world.make(&key, &format!("M{number}")).await.unwrap().monitor.id);
     }
     let check = async |caller: &Caller, number: usize| {
-        monitors.check_now(caller, world.shop.id, ids[number]).await.map(|report| report.outcomes.len())
+        monitors
+            .check_now(caller, (world.shop.id, ids[number]), CheckNowProgress::default())
+            .await
+            .map(|report| report.outcomes.len())
     };
     for number in 0..20 {
         assert!(check(&editor, number).await.is_ok(), "{number}");

@@ -1,7 +1,8 @@
-// Form of a monitor: once its target is left, the test runs by itself, and again a second after each change.
+// Form of a monitor, or of the first site: once its target is left, the test runs by itself, and again a second after
+// each change.
 (() => {
   "use strict";
-  const { all, enhance, setText } = dashboard;
+  const { all, addIcons, enhance, postInParts, setLabel, setText } = dashboard;
   const form = document.querySelector("form[data-test]");
   if (!form) return;
 
@@ -10,23 +11,43 @@
   const names = form.dataset.test.split(" ");
   const targets = () => names.map((name) => form.elements[name]).filter(Boolean);
   const values = () => targets().map((field) => field.value.trim());
-  const isNew = form.action.endsWith("/new");
-  let tested = isNew && !document.querySelector("#test .state") ? "" : values().join("\n");
+  // A stored monitor was tested when it was saved.
+  const isStored = "loaded" in form.elements;
+  let tested = isStored || document.querySelector("#test .state") ? values().join("\n") : "";
   let running = null;
   let timer = 0;
 
-  const say = (text) => setText(document.querySelector("#test p"), text);
+  const result = () => document.getElementById("test");
+  const say = (text) => {
+    const line = document.createElement("p");
+    line.textContent = text;
+    result().replaceChildren(...all("h2", result()), line);
+  };
+  const testButton = form.querySelector("[formaction$='/test']");
+  // What fills in is not read out, only the result.
+  const showPart = (fresh) => {
+    const part = fresh.getElementById("test");
+    result().setAttribute("aria-live", "off");
+    result().replaceChildren(...part.childNodes);
+    setLabel(testButton, part.dataset.button);
+  };
   const show = (fresh) => {
-    const result = fresh.getElementById("test");
-    if (!result) throw new Error("no result");
-    const shown = document.getElementById("test");
+    const part = fresh.getElementById("test");
+    if (!part) throw new Error("no result");
+    addIcons(fresh);
+    result().setAttribute("aria-live", "polite");
+    const fault = fresh.querySelector(".fault");
+    if (fault) {
+      say(fault.textContent);
+      return;
+    }
     // The same element stays: screen readers announce what changes in it.
-    shown.replaceChildren(...result.childNodes);
-    enhance(shown);
+    result().replaceChildren(...part.childNodes);
+    enhance(result());
     const from = fresh.getElementById("suggestion");
     const to = document.getElementById("suggestion");
     if (from && to) to.replaceChildren(...from.childNodes);
-    const button = fresh.querySelector(".save .main-act");
+    const button = fresh.querySelector("form[data-test] .main-act");
     for (const it of all(".main-act,button.vh", form)) setText(it, button.textContent);
   };
   const run = async () => {
@@ -35,16 +56,19 @@
     if (target.includes("") || target.join("\n") === tested) return;
     tested = target.join("\n");
     running?.abort();
-    running = new AbortController();
+    const own = new AbortController();
+    running = own;
     say("Testing…");
     try {
       const body = new URLSearchParams(new FormData(form));
-      const response = await fetch(`${form.action}/test`, { method: "POST", body, signal: running.signal });
-      show(new DOMParser().parseFromString(await response.text(), "text/html"));
+      // A test needs no password.
+      body.delete("password");
+      show(await postInParts(`${form.action}/test`, body, showPart, own.signal));
     } catch (error) {
       // A later test took its place.
-      if (error.name !== "AbortError") say("The test could not run. “Test” tries again.");
+      if (error.name !== "AbortError") say("The test could not run. Change the address to try again.");
     }
+    if (running === own) setLabel(testButton, "Test");
   };
 
   form.addEventListener("change", (event) => {
@@ -56,10 +80,14 @@
     clearTimeout(timer);
     timer = setTimeout(run, DELAY);
   });
-  // The form is on its way: a test would only hold it up.
-  form.addEventListener("submit", () => {
+  // A test by its button stays on the screen, too. Any other button sends the form: a test would only hold it up.
+  form.addEventListener("submit", (event) => {
     clearTimeout(timer);
-    running?.abort();
+    if (event.submitter && event.submitter === testButton && !values().includes("")) {
+      event.preventDefault();
+      tested = "";
+      run();
+    } else running?.abort();
   });
   // The form came with a target.
   run();

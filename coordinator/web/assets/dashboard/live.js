@@ -1,7 +1,7 @@
 // Live screens: one stream a browser says which pages changed; each tab renews the parts that it shows.
 (() => {
   "use strict";
-  const { all, setText, enhance } = dashboard;
+  const { all, setText, addIcons, enhance } = dashboard;
   const mark = document.getElementById("live");
   const notice = document.getElementById("lost");
   if (!mark || !window.EventSource) return;
@@ -93,10 +93,7 @@
       if (!hasChanges(document.getElementById("main"))) reload();
       return false;
     }
-    // The screen below may lack icons of the fresh one.
-    for (const symbol of all(".sprite symbol", fresh)) {
-      if (!document.getElementById(symbol.id)) document.querySelector(".sprite").append(symbol);
-    }
+    addIcons(fresh);
     const [icon, freshIcon] = [document, fresh].map((from) => from.querySelector("link[rel=icon]"));
     if (icon && freshIcon && icon.href !== freshIcon.href) icon.href = freshIcon.href;
     showFrame(fresh);

@@ -1,7 +1,7 @@
 // Palette: the search in a dialog, with the results of the search screen.
 (() => {
   "use strict";
-  const { all } = dashboard;
+  const { all, addIcons } = dashboard;
   const link = document.querySelector(".find");
   if (!link || !window.HTMLDialogElement) return;
 
@@ -49,11 +49,7 @@
   const show = (text, answer) => {
     const results = answer.getElementById("results");
     if (!results) throw new Error("it is another page");
-    // The screen below may lack the icons of the results.
-    const sprite = document.querySelector(".sprite");
-    for (const symbol of all(".sprite symbol", answer)) {
-      if (!document.getElementById(symbol.id)) sprite.append(symbol);
-    }
+    addIcons(answer);
     const list = document.getElementById("hits");
     list.replaceChildren(...results.childNodes);
     describe(list);

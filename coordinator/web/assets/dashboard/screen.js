@@ -8,6 +8,20 @@ const dashboard = (() => {
     if (node && node.textContent !== text) node.textContent = text;
   };
 
+  // Says a text to screen readers: that of a change that the focus doesn't follow.
+  const voice = document.createElement("p");
+  voice.className = "vh";
+  voice.setAttribute("role", "status");
+  document.body.append(voice);
+  const announce = (text) => setText(voice, text);
+  // The screen may lack icons of a fresh document.
+  const addIcons = (fresh) => {
+    const sprite = document.querySelector(".sprite");
+    for (const symbol of all(".sprite symbol", fresh)) {
+      if (!document.getElementById(symbol.id)) sprite.append(symbol);
+    }
+  };
+
   // One menu at a time; Escape, a click elsewhere and leaving it with the keyboard close it.
   const openMenus = () => all("details.pop[open]");
   const closeMenus = (except) => {
@@ -99,7 +113,7 @@ const dashboard = (() => {
   // A double click sends a form once.
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (form.method !== "post") return;
+    if (form.method !== "post" || event.defaultPrevented) return;
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "1";
   });
@@ -127,5 +141,5 @@ const dashboard = (() => {
     showCopyButtons(part);
     part.dispatchEvent(new CustomEvent("renewed", { bubbles: true }));
   };
-  return { all, setText, closeMenus, enhance };
+  return { all, setText, announce, addIcons, closeMenus, enhance };
 })();

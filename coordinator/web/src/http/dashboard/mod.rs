@@ -7,6 +7,7 @@
 mod account_switch;
 mod alerts;
 mod audit;
+mod check_progress;
 mod confirm;
 mod deploys;
 mod error_page;

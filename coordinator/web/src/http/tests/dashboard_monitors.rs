@@ -168,6 +168,29 @@ async fn a_check_on_request_answers_with_the_screen() {
 }
 
 #[tokio::test]
+async fn a_check_for_the_script_answers_in_parts_to_those_who_may_check() {
+    let client = TestClient::new().await;
+    let (editor, viewer) = (client.sign_in(Role::Editor).await, client.sign_in(Role::Viewer).await);
+    let id = client.monitor("Payments").await;
+    let fields = [("type", "http"), ("url", "https://shop.example")];
+    for rest in [format!("/{id}/check?parts=1"), "/new/test?parts=1".to_owned(), format!("/{id}/edit/test?parts=1")] {
+        let path = client.app_path(&rest);
+        let parts = client.submit(&editor, &path, &fields).await;
+        assert_eq!(parts.status, 200, "{path}: {}", parts.text);
+        assert_eq!(parts.headers["content-type"], "application/x-html-parts", "{path}");
+        assert_eq!(
+            (&parts.headers["cache-control"], parts.text.as_str()),
+            (&"no-store".parse().unwrap(), ""),
+            "{path}"
+        );
+        assert_eq!(client.submit(&viewer, &path, &fields).await.status, 403, "{path}");
+    }
+    let refused =
+        client.submit(&editor, &client.app_path("/new/test?parts=1"), &[("type", "http"), ("url", "-")]).await;
+    assert!(refused.status == 400 && refused.text.contains("id=\"url-fault\""), "{}", refused.text);
+}
+
+#[tokio::test]
 async fn a_viewer_looks_at_everything_but_secrets_and_changes_nothing() {
     let client = TestClient::new().await;
     let (editor, viewer) = (client.sign_in(Role::Editor).await, client.sign_in(Role::Viewer).await);

@@ -2,6 +2,7 @@
 
 pub(crate) mod acknowledgement;
 pub(crate) mod alerts;
+pub(crate) mod check_progress;
 pub(crate) mod confirm;
 pub(crate) mod edit_form;
 mod evidence;

@@ -8,8 +8,8 @@ use parallax_core::id::MonitorId;
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
 use parallax_service::Caller;
-use parallax_service::monitors::CheckNowReport;
 use parallax_service::monitors::history::{HistorySlice, JournalEvent};
+use parallax_service::monitors::{CheckNowProgress, CheckNowReport};
 
 use super::{body, history_view};
 use crate::http::HttpContext;
@@ -73,7 +73,8 @@ pub(in crate::http) async fn uptime(context: Arc<HttpContext>, call: RoutedReque
 
 /// `POST /api/v1/pages/{page}/monitors/{monitor}/check`
 pub(in crate::http) async fn check_now(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let result = context.service.monitors.check_now(&call.caller, call.page_id()?, call.monitor_id()?).await?;
+    let (id, progress) = ((call.page_id()?, call.monitor_id()?), CheckNowProgress::default());
+    let result = context.service.monitors.check_now(&call.caller, id, progress).await?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("regions", &region_results(&result))))
 }
 
@@ -84,7 +85,7 @@ pub(in crate::http) async fn test(context: Arc<HttpContext>, mut call: RoutedReq
     service.pages.get(&call.caller, page)?;
     let (object, _) = call.json_object().await?;
     let (edit, warnings) = body_check::read_new(&object, &body::RULES, |body| body::read(body));
-    let result = service.monitors.test(&call.caller, page, &edit).await?;
+    let result = service.monitors.test(&call.caller, page, &edit, CheckNowProgress::default()).await?;
     let body = enveloped_with_warnings("regions", &region_results(&result), &warnings);
     Ok(HttpResponse::json_bytes(StatusCode::OK, body))
 }

@@ -5,22 +5,23 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::check::{Check, CheckKind};
-use parallax_core::id::PageId;
-use parallax_core::monitor::Monitor;
+use parallax_core::id::{MonitorId, PageId};
 use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::monitor::{Monitor, NewMonitor};
 use parallax_core::page::Page;
 use parallax_core::plan::Plan;
 use parallax_core::vantage::{Region, RegionSet};
 use parallax_service::ServiceError;
 use parallax_service::accounts::usage::PlanUsage;
 use parallax_service::idempotency::IdempotentRequest;
-use parallax_service::monitors::{CheckNowReport, MonitorWithState};
+use parallax_service::monitors::{CheckNowProgress, CheckNowReport, MonitorWithState};
 use parallax_service::public_pages::explanation::labels;
 
+use super::super::check_progress::{self, ProgressSection, region_results};
 use super::super::forms::{Form, FormBody, FormRefusal, FormStatus, LOADED, SubmittedForm, result_path};
 use super::super::{SignedIn, see_other};
+use super::record_form;
 use super::screen::{self, MonitorCall};
-use super::{record_form, show};
 use crate::http::HttpContext;
 use crate::http::api::monitors::body;
 use crate::http::error::{ApiError, HandlerResult};
@@ -273,32 +274,48 @@ async fn test(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
             return refuse(&context, &call, drawn, form, FormRefusal::of(ServiceError::Invalid(errors))?).await;
         }
     };
+    let new = NewMonitor {
+        id: MonitorId::from_u128(0),
+        page: drawn.page.id,
+        slot: 0,
+        position: 0,
+        now: context.service.now(),
+    };
+    let (edit, monitor) = (record_form::as_new(&settings), Monitor::new(new, settings));
+    if !check_progress::is_wanted(&call.query) {
+        return tested(&context, &call, drawn, (form, edit, monitor), CheckNowProgress::default()).await;
+    }
+    let section = ProgressSection { id: "test", monitor: monitor.clone(), plan: drawn.plan };
+    let (own, caller) = (Arc::clone(&context), call.caller.clone());
+    let screen = |progress| async move { tested(&own, &call, drawn, (form, edit, monitor), progress).await };
+    check_progress::reply(&context, &caller, section, screen).await
+}
+
+/// Runs the test of a monitor and draws its form with the result.
+async fn tested(
+    context: &HttpContext,
+    call: &MonitorCall,
+    drawn: FormScreen,
+    (form, edit, monitor): (Form, MonitorEdit, Monitor),
+    progress: CheckNowProgress,
+) -> HandlerResult {
     let (caller, page) = (&call.caller.caller, drawn.page.id);
-    let result = match context.service.monitors.test(caller, page, &record_form::as_new(&settings)).await {
-        Ok(report) => {
-            let tested = parallax_core::monitor::NewMonitor {
-                id: parallax_core::id::MonitorId::from_u128(0),
-                page,
-                slot: 0,
-                position: 0,
-                now: context.service.now(),
-            };
-            test_view(&report, &Monitor::new(tested, settings), &drawn, call.caller.is_operator)
-        }
+    let result = match context.service.monitors.test(caller, page, &edit, progress).await {
+        Ok(report) => test_view(&report, &monitor, &drawn, call.caller.is_operator),
         Err(error) => match FormRefusal::of(error)? {
             FormRefusal { problem: Some(problem), .. } => TestView::refused(problem),
-            refusal => return refuse(&context, &call, drawn, form, refusal).await,
+            refusal => return refuse(context, call, drawn, form, refusal).await,
         },
     };
     let (kind, view) = (drawn.kind(&form), form.view(&call.caller.form_token));
-    drawn.reply(&context, &call, view, kind, (Some(result), StatusCode::OK)).await
+    drawn.reply(context, call, view, kind, (Some(result), StatusCode::OK)).await
 }
 
 fn test_view(report: &CheckNowReport, monitor: &Monitor, drawn: &FormScreen, shows_names: bool) -> TestView {
     let plan = drawn.plan;
     let own = monitor.latency_regions.or(drawn.page.latency_regions).filter(|_| plan.uses_regions());
     let counted = own.unwrap_or(RegionSet::only(Region::Europe));
-    let results = show::results(report, monitor, plan);
+    let results = region_results(&report.outcomes, false, (monitor, plan));
     // Without a check in a counted region, every region has to do.
     let has_counted = results.iter().any(|it| it.seen.is_some() && counted.contains(it.region));
     TestView::new(&results, &labels(&report.agents, shows_names), |region| !has_counted || counted.contains(region))

@@ -10,11 +10,11 @@ use parallax_core::page_view::{self, TimeRange};
 use parallax_core::plan::Plan;
 use parallax_core::time::Timestamp;
 use parallax_service::ServiceError;
-use parallax_service::monitors::CheckNowReport;
-use parallax_service::monitors::history::CheckNowResult;
+use parallax_service::monitors::{CheckNowProgress, CheckNowReport};
 use parallax_service::public_pages::explanation::labels;
 
 use super::super::SignedIn;
+use super::super::check_progress::{self, ProgressSection, region_results};
 use super::super::forms::{FormRefusal, FormStatus, SubmittedForm};
 use super::heartbeat;
 use super::screen::{self, MonitorCall};
@@ -24,7 +24,6 @@ use crate::http::routed_request::RoutedRequest;
 use crate::views::dashboard::monitor::heading::MonitorTab;
 use crate::views::dashboard::monitor::settings_words::CheckPlan;
 use crate::views::dashboard::monitor::summary::{CheckNowView, MonitorSummary, SummaryInput};
-use crate::views::dashboard::monitor::waterfall::RegionResult;
 
 /// Newest rounds on the summary.
 const NEWEST_ROUNDS: usize = 8;
@@ -42,8 +41,21 @@ pub(super) async fn summary(context: Arc<HttpContext>, call: RoutedRequest<Signe
 pub(super) async fn check_now(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     SubmittedForm::read(&mut call).await?;
     let call = MonitorCall::new(call)?;
-    let id = call.monitor_id()?;
-    let checked = match context.service.monitors.check_now(&call.caller.caller, call.page, id).await {
+    if !check_progress::is_wanted(&call.query) {
+        return checked(&context, &call, CheckNowProgress::default()).await;
+    }
+    let (service, caller) = (&context.service, &call.caller.caller);
+    let monitor = service.monitors.get(caller, call.page, call.monitor_id()?).await?.monitor;
+    let section = ProgressSection { id: "check", monitor, plan: service.accounts.plan(caller)? };
+    let (own, caller) = (Arc::clone(&context), call.caller.clone());
+    let screen = |progress| async move { checked(&own, &call, progress).await };
+    check_progress::reply(&context, &caller, section, screen).await
+}
+
+/// Checks the monitor and draws the screen with the result.
+async fn checked(context: &HttpContext, call: &MonitorCall, progress: CheckNowProgress) -> HandlerResult {
+    let id = (call.page, call.monitor_id()?);
+    let checked = match context.service.monitors.check_now(&call.caller.caller, id, progress).await {
         Ok(report) => Ok(report),
         Err(error @ (ServiceError::CheckNowTooSoon { .. } | ServiceError::CheckNowLimit { .. })) => {
             Err(FormRefusal::of(error)?)
@@ -51,7 +63,7 @@ pub(super) async fn check_now(context: Arc<HttpContext>, mut call: RoutedRequest
         Err(error) => return Err(error.into()),
     };
     let at = context.service.now();
-    show(&context, &call, Some(RequestedCheck { at, checked })).await
+    show(context, call, Some(RequestedCheck { at, checked })).await
 }
 
 /// A check that was requested: its time, and its report or the reason for which it was refused.
@@ -66,27 +78,14 @@ impl RequestedCheck {
         match self.checked {
             Ok(report) => {
                 let labels = labels(&report.agents, signed_in.is_operator);
-                (CheckNowView::new(at, &results(&report, monitor, plan), &labels), FormStatus::OK)
+                (
+                    CheckNowView::new(at, &region_results(&report.outcomes, false, (monitor, plan)), &labels),
+                    FormStatus::OK,
+                )
             }
             Err(refusal) => (CheckNowView::refused(at, refusal.problem.unwrap_or_default()), refusal.status),
         }
     }
-}
-
-/// Results by region, with the thresholds of the monitor.
-pub(super) fn results<'a>(report: &'a CheckNowReport, monitor: &Monitor, plan: Plan) -> Vec<RegionResult<'a>> {
-    let result = |it: &'a CheckNowResult| RegionResult {
-        region: it.region,
-        seen: it.observation.as_ref().map(|seen| (seen.vantage, &seen.outcome)),
-        missing: match (it.vantage, &it.observation) {
-            (None, _) if it.unsupported => Some("no agent in this region can run checks of this type"),
-            (None, _) => Some("no agent in this region is in service"),
-            (Some(_), None) => Some("the agent did not answer in time"),
-            (Some(_), Some(_)) => None,
-        },
-        threshold_ms: monitor.slow_threshold(it.region, plan).filter(|_| monitor.check.kind().has_latency()),
-    };
-    report.outcomes.iter().map(result).collect()
 }
 
 async fn show(context: &HttpContext, call: &MonitorCall, requested: Option<RequestedCheck>) -> HandlerResult {

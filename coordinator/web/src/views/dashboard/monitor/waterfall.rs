@@ -22,7 +22,7 @@ pub(crate) struct RegionResult<'a> {
     pub region: Region,
     /// The agent and its outcome.
     pub seen: Option<(VantageNo, &'a ProbeOutcome)>,
-    /// Reason that there is none.
+    /// Reason that there is none; none while the agent is asked.
     pub missing: Option<&'static str>,
     /// Slow threshold there, in milliseconds.
     pub threshold_ms: Option<u32>,
@@ -88,13 +88,14 @@ pub(crate) fn verdict(results: &[RegionResult<'_>]) -> (&'static str, String) {
 
 fn line(result: &RegionResult<'_>, scale: f64, labels: &VantageLabels) -> WaterfallLine {
     let region = result.region.title();
+    let is_waiting = result.missing.is_none();
     let Some((vantage, seen)) = result.seen else {
         return WaterfallLine {
             region,
             agent: String::new(),
             class: "none",
-            code: "none".to_owned(),
-            summary: "not checked".to_owned(),
+            code: if is_waiting { "waits" } else { "none" }.to_owned(),
+            summary: if is_waiting { "no answer yet" } else { "not checked" }.to_owned(),
             bars: Vec::new(),
             limit: None,
             time: "–".to_owned(),
