@@ -251,6 +251,14 @@ impl HttpCheck {
         let others = self.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
         others.cloned().chain([("Authorization".to_owned(), credentials.clone())]).collect()
     }
+
+    /// Check of the certificate that its host presents, for any time that is left; none for a URL without TLS.
+    #[must_use]
+    pub fn certificate_check(&self) -> Option<CertificateCheck> {
+        let url = url::Url::parse(&self.url).ok().filter(|url| url.scheme() == "https")?;
+        let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+        Some(CertificateCheck { host, port: url.port_or_known_default()?, warn_days: 1 })
+    }
 }
 
 impl fmt::Debug for HttpCheck {

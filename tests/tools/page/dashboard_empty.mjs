@@ -1,10 +1,30 @@
 // The dashboard of a new account: its set-up, then without a page, and with a page without monitors.
 // Arguments: dashboard.mjs with "setup", the link of a new account, and "site", the address that it begins with.
 
-import { done, holds, told } from "./browser.mjs";
+import { join } from "node:path";
+import { done, eventually, holds, told } from "./browser.mjs";
 import { base, inspectAll, signIn, tab } from "./dashboard.mjs";
 
 await inspectAll(undefined, [["set-up", new URL(told.setup).pathname]]);
+
+// The address is tested once it is left, and a change tests it again; its password isn't sent along.
+const form = await tab();
+form.expected = /status of 400/;
+await form.goto(told.setup);
+const tests = [];
+form.on("request", (it) => { if (it.url().includes("/test")) tests.push(it.postData()); });
+await form.fill("#password", told.password);
+await form.fill("#url", told.site);
+await form.keyboard.press("Tab");
+const verdict = async () => (await form.textContent("#test")).trim();
+await eventually("an address is tested at once", async () => /^Not tested: no agent answered/.test(await verdict()), 20);
+holds("without the password", tests.length === 1 && !tests[0].includes("password"), tests);
+await form.locator("#url").focus();
+await form.fill("#url", "ftp://first.example");
+await eventually("a change is tested while it is typed", async () => /http/.test(await verdict()), 20);
+await form.locator("#test").screenshot({ path: join(told.shots, "dashboard-set-up-test.png") });
+await form.context().close();
+
 const storageState = await signIn();
 const page = await tab({ storageState });
 await page.goto(`${base}/app`);

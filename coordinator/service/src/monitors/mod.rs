@@ -4,6 +4,7 @@ mod acknowledgement;
 pub mod bulk;
 pub mod check_filter;
 mod check_now;
+mod first_site_test;
 pub mod history;
 mod incident_effects;
 pub mod inspection;
@@ -29,6 +30,7 @@ use parallax_engine::PingIntake;
 use parallax_store::{Batch, Expect, Op, Presence, StoreError};
 
 pub use self::check_now::{CHECKS_PER_MINUTE, CheckNowProgress, CheckNowReport, TESTS_PER_MINUTE};
+pub use self::first_site_test::FirstSiteReport;
 use self::incident_effects::MonitorChange;
 use super::context::ServiceContext;
 use super::idempotency::{IdempotentRequest, RequestOutcome, Rereadable};

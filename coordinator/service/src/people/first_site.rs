@@ -50,8 +50,8 @@ pub(super) struct ValidSite {
 pub(super) struct FirstPage(Option<VersionedValue<Page>>);
 
 impl FirstSite {
-    /// Validates the fields; faults have the names `url`, `pageName` and `slug`.
-    pub(super) fn validate(&self, faults: &mut ValidationErrors) -> Option<ValidSite> {
+    /// Settings of the monitor of its address, under the default name.
+    pub(crate) fn settings(&self) -> Result<MonitorSettings, ValidationErrors> {
         let text = |text: &str| PatchField::Value(text.to_owned());
         let url = if self.url.trim().is_empty() { PatchField::Absent } else { text(self.url.trim()) };
         let edit = MonitorEdit {
@@ -59,7 +59,12 @@ impl FirstSite {
             check: CheckEdit { url, ..CheckEdit::default() },
             ..MonitorEdit::default()
         };
-        let settings = edit.validate(None, "");
+        edit.validate(None, "")
+    }
+
+    /// Validates the fields; faults have the names `url`, `pageName` and `slug`.
+    pub(super) fn validate(&self, faults: &mut ValidationErrors) -> Option<ValidSite> {
+        let settings = self.settings();
         if let Err(errors) = &settings {
             errors.iter().for_each(|error| faults.add(error.field.clone(), error.rule.clone()));
         }

@@ -49,6 +49,8 @@ pub struct SetUpAccount {
     pub email: Option<String>,
     /// True if nobody uses it yet: the first monitor and its page are made with the owner.
     pub asks_for_site: bool,
+    /// Its id, which the bearer of the link may act for.
+    pub(crate) id: AccountId,
 }
 
 /// A set-up link with its parts.
@@ -86,7 +88,7 @@ impl PeopleService {
         let Some(link) = self.set_up_link(token)? else { return Ok(None) };
         let Some(account) = self.context.store().reader().account(link.account)? else { return Ok(None) };
         let asks_for_site = self.first_page(link.account)?.is_some();
-        Ok(Some(SetUpAccount { email: known_email(&account.value), asks_for_site }))
+        Ok(Some(SetUpAccount { email: known_email(&account.value), asks_for_site, id: link.account }))
     }
 
     /// Uses a set-up link: the account gets an owner with that password, who is signed in. A person who had a second

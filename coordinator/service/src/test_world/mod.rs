@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::account::Account;
+use parallax_core::check::Check;
 use parallax_core::event::{EditKind, Event, EventKind};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::key::KeyAccess;
@@ -20,7 +21,7 @@ use parallax_core::page::Page;
 use parallax_core::patch::PatchField;
 use parallax_core::plan::PlanLimits;
 use parallax_core::role::Role;
-use parallax_core::time::Timestamp;
+use parallax_core::time::{DAY, Timestamp};
 use parallax_core::vantage::{NetworkNo, Region, VantageNo};
 use parallax_engine::{
     Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, DriverQuery, HeartbeatTokens, PingIntake,
@@ -135,7 +136,8 @@ fn answer_test(request: CheckNowRequest) {
     let outcome = if unsaved.check.host().starts_with("down") {
         ProbeOutcome::Failed(Measurements::default(), Failure::Refused)
     } else {
-        ProbeOutcome::Passed(Measurements { latency_ms: Some(40), ..Measurements::default() })
+        let expires_at = matches!(*unsaved.check, Check::Certificate(_)).then_some(START + 62 * DAY);
+        ProbeOutcome::Passed(Measurements { latency_ms: Some(40), expires_at, ..Measurements::default() })
     };
     let (vantage, network) = (VantageNo(0), NetworkNo(0));
     let (started, ended) = (START, START + 40);

@@ -46,7 +46,7 @@ async fn the_first_owner_gets_a_page_and_a_monitor_in_one_step() {
         let world = world().await;
         let (account, token) = new_account(&world, has_placeholder).await;
         let asked = world.service.people.set_up_account(&token).unwrap();
-        assert_eq!(asked, Some(SetUpAccount { email: None, asks_for_site: true }));
+        assert_eq!(asked, Some(SetUpAccount { email: None, asks_for_site: true, id: account }));
         let caller = set_up(&world, &token, &details("www.northwind.example/shop", "", "")).await.unwrap();
         let pages = world.service.pages.list_of_account(account).await.unwrap();
         let [page] = pages.as_slice() else { panic!("{pages:?}") };

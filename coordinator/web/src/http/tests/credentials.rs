@@ -310,6 +310,7 @@ async fn every_screen_asks_a_stranger_to_sign_in() {
         "POST /reset",
         "POST /reset/{token}",
         "POST /setup/{token}",
+        "POST /setup/{token}/test",
         "POST /sign-in",
         "POST /sign-in/code",
         "POST /sign-in/link",

@@ -110,3 +110,42 @@ async fn only_owners_see_what_is_next_and_dismiss_it() {
         assert_eq!(client.submit(&browser, "/app/next-steps/dismiss", &[]).await.status, status, "{role:?}");
     }
 }
+
+#[tokio::test]
+async fn the_address_of_the_first_site_is_tested_before_anybody_owns_the_account() {
+    let client = TestClient::new().await;
+    let (account, path) = first_link(&client).await;
+    let path = &format!("{path}/test");
+    let test = async |fields: &str| client.send_form(path, &[], fields).await;
+    for (url, words) in [
+        ("www.northwind.example", ["Answers: passed in 40 ms.", "Its certificate is valid for 61 days."]),
+        ("http://www.northwind.example", ["Answers: passed in 40 ms.", "<span>Answers: passed in 40 ms.</span>"]),
+        (
+            "down.northwind.example",
+            ["class=\"state down\"", "You can start anyway: it counts as down until it answers."],
+        ),
+    ] {
+        let tested = test(&format!("url={url}&password=correct+horse")).await;
+        assert_eq!(tested.status, 200, "{url}");
+        for words in words {
+            assert!(tested.text.contains(words), "{url}: {words}: {}", tested.text);
+        }
+        assert!(!tested.text.contains("correct horse"), "no page has a password");
+    }
+    let refused = test("url=ftp%3A%2F%2Fa.example").await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.text.contains("id=\"url-fault\"") && !refused.text.contains("class=\"state"), "{}", refused.text);
+    let forged = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
+    assert_eq!(client.send("POST", path, &forged, "url=a.example").await.status, 403);
+    assert_eq!(client.send_form("/setup/none/test", &[], "url=a.example").await.status, 404);
+    // Three tests so far, and as many more as members have in a minute.
+    for number in 3..20 {
+        assert_eq!(test("url=a.example").await.status, 200, "{number}");
+    }
+    let limited = test("url=a.example").await;
+    assert_eq!(limited.status, 429);
+    assert!(limited.text.contains("id=\"test\"") && limited.headers.contains_key("retry-after"), "{}", limited.text);
+    assert!(client.world.service.people.members(account).await.unwrap().is_empty(), "nothing is used up");
+    let pages = client.world.service.pages.list_of_account(account).await.unwrap();
+    assert_eq!(pages[0].slug, "main", "nothing was changed");
+}

@@ -12,6 +12,7 @@ pub(crate) mod bulk_edit;
 pub(crate) mod deliveries;
 pub(crate) mod delivery_text;
 pub(crate) mod deploys;
+mod first_site;
 pub(crate) mod form;
 mod frame;
 mod icons;
@@ -46,6 +47,7 @@ mod words;
 pub(crate) use self::account::{KeysScreen, NewKeyScreen, PLAN, SecurityScreen};
 pub(crate) use self::attention::AttentionRow;
 pub(crate) use self::bulk::BulkScreen;
+pub(crate) use self::first_site::{FirstSiteFields, FirstSiteTest};
 pub(crate) use self::frame::{Frame, PageEntry, Section, SignedInPerson};
 pub(crate) use self::monitor_list::{ListFilter, MonitorListScreen, RowInput};
 pub(crate) use self::overview::{
@@ -56,8 +58,7 @@ pub(crate) use self::search::{SearchHit, SearchScreen};
 pub(crate) use self::second_factor::{CodeForm, FactorForm, FactorSecretView, RecoveryCodesScreen};
 pub(crate) use self::second_factor_state::FactorState;
 pub(crate) use self::signed_out::{
-    ConfirmForm, FirstSiteFields, JoinForm, JoinProof, LinkButton, MessagePage, ResetForm, ResetRequestForm, SetUpForm,
-    SignInForm,
+    ConfirmForm, JoinForm, JoinProof, LinkButton, MessagePage, ResetForm, ResetRequestForm, SetUpForm, SignInForm,
 };
 pub(crate) use self::state_label::{MonitorStatusInput, StateText};
 pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast, UNDO_PARAM, UndoButton};

@@ -9,7 +9,7 @@ mod evidence;
 pub(crate) mod heading;
 pub(crate) mod heartbeat;
 pub(crate) mod lists;
-mod outcome;
+pub(super) mod outcome;
 mod response_chart;
 pub(crate) mod rounds;
 pub(crate) mod settings_words;

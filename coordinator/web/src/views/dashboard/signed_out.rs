@@ -4,6 +4,7 @@
 use parallax_core::role::Role;
 use parallax_template::template_file;
 
+use super::first_site::{FirstSiteFields, FirstSiteTest};
 use super::{members, render};
 use crate::views::assets;
 
@@ -148,25 +149,6 @@ fn is_set(text: &&String) -> bool {
     !text.is_empty()
 }
 
-/// Fields of the first site: what was entered, and the fault of each; empty if there is none.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FirstSiteFields {
-    /// Address of the site.
-    pub url: String,
-    /// Fault of the address.
-    pub url_fault: String,
-    /// Name of the page.
-    pub page_name: String,
-    /// Fault of the name.
-    pub page_name_fault: String,
-    /// Slug of the page.
-    pub slug: String,
-    /// Fault of the slug.
-    pub slug_fault: String,
-    /// Address of the page before its slug.
-    pub page_base: String,
-}
-
 /// Button of a valid sign-in link.
 #[template_file("dashboard/link_button.html")]
 #[derive(Debug, Clone)]
@@ -273,6 +255,7 @@ mod tests {
                 slug: evil.clone(),
                 slug_fault: evil.clone(),
                 page_base: evil.clone(),
+                test: Some(FirstSiteTest::refused(&evil, &evil)),
             }),
             problem: evil.clone(),
             is_plain_http: false,
