@@ -32,9 +32,11 @@ await rename("Ticked");
 await rename(first.name);
 holds("a list with ticks waits", (await shows("Renamed")()) && await tick.isChecked());
 await tick.uncheck();
-// A tick with the focus is in use.
-await tick.blur();
 await eventually("until they are gone", shows(first.name), 40);
+holds("and an empty tick box with the focus keeps it", await tick.evaluate((it) => it === document.activeElement));
+await list.keyboard.press("Space");
+holds("so that a key ticks the same row", await tick.isChecked());
+await tick.uncheck();
 
 // Every live part has a place in a screen that lacked it: one of its own, or a parent that can be found.
 const screen = await open("");

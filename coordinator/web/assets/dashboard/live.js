@@ -34,7 +34,8 @@
   const address = document.querySelector("[data-address]")?.dataset.address ?? location.href;
 
   // A part that someone uses stays as it is, and is owed: one with an open menu, a field with the focus or with another
-  // value than it was drawn with, or a focused button.
+  // value than it was drawn with, or a focused button. A link or a tick box with the focus is found again.
+  const FOUND_AGAIN = "a[href],[type=checkbox]";
   const isChanged = (field) => {
     if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
     if (field.localName !== "select") return field.value !== field.defaultValue;
@@ -43,7 +44,7 @@
   };
   const hasChanges = (part) => all("input:not([data-all],[data-group]),textarea,select", part).some(isChanged);
   const isInUse = (part) => {
-    const focused = part.contains(document.activeElement) && !document.activeElement.matches("a[href]");
+    const focused = part.contains(document.activeElement) && !document.activeElement.matches(FOUND_AGAIN);
     return focused || !!part.querySelector("details.pop[open],#floating") || hasChanges(part);
   };
   let isComplete = true;
@@ -59,17 +60,16 @@
     });
     enhance(fresh);
   };
-  // A focused link that is replaced gives its focus to the one in its place.
+  // What has the focus and is replaced gives it to the one in its place.
+  const nameOf = (it) => it.getAttribute("href") ?? (it.name ? `${it.name} ${it.value}` : it.ariaLabel);
   const keepFocus = (change) => {
-    const link = document.activeElement;
-    const partId = link?.matches("a[href]") && link.closest("[data-part]")?.id;
+    const focused = document.activeElement;
+    const partId = focused?.matches(FOUND_AGAIN) && focused.closest("[data-part]")?.id;
     const alike = () =>
-      all("a[href]", document.getElementById(partId) ?? link).filter(
-        (it) => it.getAttribute("href") === link.getAttribute("href"),
-      );
-    const place = partId ? alike().indexOf(link) : -1;
+      all(FOUND_AGAIN, document.getElementById(partId) ?? focused).filter((it) => nameOf(it) === nameOf(focused));
+    const place = partId ? alike().indexOf(focused) : -1;
     change();
-    if (place >= 0 && !link.isConnected) alike()[place]?.focus({ preventScroll: true });
+    if (place >= 0 && !focused.isConnected) alike()[place]?.focus({ preventScroll: true });
   };
   // Counts and states beside the screen.
   const showFrame = (fresh) => {
