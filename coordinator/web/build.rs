@@ -74,6 +74,7 @@ const SCRIPTS: [(&str, &[&str]); 5] = [
             "dashboard/list.js",
             "dashboard/form_test.js",
             "dashboard/order.js",
+            "dashboard/chart.js",
             "dashboard/live.js",
             "dashboard/palette.js",
             "dashboard/keys.js",

@@ -273,6 +273,22 @@ impl HistoryService {
         self.context.statistics.latency(&page, &monitor, range).await
     }
 
+    /// Returns a monitor's response times by region between two times, with at most `points` points a line.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] for a monitor that the key can't access.
+    pub async fn latency_between(
+        &self,
+        caller: &Caller,
+        (page, id): (PageId, MonitorId),
+        (from, to): (Timestamp, Timestamp),
+        points: usize,
+    ) -> ServiceResult<LatencyChart> {
+        let page = self.context.page(caller, page)?;
+        let monitor = self.context.monitor_on(&page, id)?.value;
+        self.context.statistics.latency(&page, &monitor, ChartRange { from, to, buckets: points }).await
+    }
+
     /// Reads the downtime of a page's monitors that have no rounds of their own, in the same order: each is given
     /// with the downtime of its view.
     pub(crate) async fn downtime_histories(

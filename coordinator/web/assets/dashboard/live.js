@@ -45,7 +45,7 @@
   const hasChanges = (part) => all("input:not([data-all],[data-group]),textarea,select", part).some(isChanged);
   const isInUse = (part) => {
     const focused = part.contains(document.activeElement) && !document.activeElement.matches(FOUND_AGAIN);
-    return focused || !!part.querySelector("details.pop[open],#floating") || hasChanges(part);
+    return focused || !!part.querySelector("details.pop[open],#floating,.reader.marked") || hasChanges(part);
   };
   let isComplete = true;
   const isBusy = (part) => {

@@ -5,7 +5,7 @@ use parallax_core::id::MonitorId;
 use parallax_core::machine::MachineView;
 use parallax_core::observation::{Failure, Measurements, ProbeOutcome, RoundOutcome};
 use parallax_core::role::Role;
-use parallax_core::time::SECOND;
+use parallax_core::time::{HOUR, SECOND};
 use parallax_core::vantage::{Region, RegionSet, VantageNo};
 use serde_json::json;
 
@@ -188,6 +188,25 @@ async fn a_check_for_the_script_answers_in_parts_to_those_who_may_check() {
     let refused =
         client.submit(&editor, &client.app_path("/new/test?parts=1"), &[("type", "http"), ("url", "-")]).await;
     assert!(refused.status == 400 && refused.text.contains("id=\"url-fault\""), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn a_part_of_the_chart_has_an_address_and_a_way_back() {
+    let client = TestClient::new().await;
+    let browser = client.sign_in(Role::Viewer).await;
+    let id = client.monitor("Payments").await;
+    let now = client.world.service.now();
+    let (from, to) = (now - 2 * HOUR, now - HOUR);
+    let open = async |query: &str| client.open(&browser, &client.app_path(&format!("/{id}?{query}"))).await;
+    let zoomed = open(&format!("range=7d&from={from}&to={to}")).await;
+    assert_eq!(zoomed.status, 200);
+    let back = format!("/monitors/{id}?range=7d\">Back to 7 d</a>");
+    for words in ["data-chart=\"/app/pages/", &back, &format!("datetime=\"{from}\"")] {
+        assert!(zoomed.text.contains(words), "{words}: {}", zoomed.text);
+    }
+    assert!(!open("range=7d").await.text.contains("Back to"));
+    let refused = open("from=yesterday&to=now").await;
+    assert!(refused.status == 400 && refused.text.contains("From must be a time such as"), "{}", refused.text);
 }
 
 #[tokio::test]

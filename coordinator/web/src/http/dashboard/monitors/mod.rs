@@ -8,6 +8,7 @@ mod lists;
 mod record_form;
 mod screen;
 mod show;
+mod zoom;
 
 use ::http::Method;
 use futures_util::FutureExt;

@@ -18,6 +18,8 @@ pub(crate) struct ResponseChart {
     pub chart: ChartView,
     /// Outages: position and width in the view box.
     pub outages: Vec<(i64, i64)>,
+    /// Start and end of the chart, for the script.
+    pub span: (Timestamp, Timestamp),
 }
 
 impl ResponseChart {
@@ -32,6 +34,6 @@ impl ResponseChart {
             let width = (end - start).max(MIN_BAND);
             overlaps.then_some((start.min(WIDTH - width), width))
         });
-        Self { outages: bands.collect(), chart }
+        Self { outages: bands.collect(), span: (times.from, times.to), chart }
     }
 }

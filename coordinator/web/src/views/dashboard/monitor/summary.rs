@@ -7,7 +7,7 @@ use parallax_core::explanation::{Explanation, ExplanationKind, StepLink, capital
 use parallax_core::observation::Reading;
 use parallax_core::outage::Outage;
 use parallax_core::page::Page;
-use parallax_core::page_view::{MonitorView, TimeRange};
+use parallax_core::page_view::{LatencyChart, MonitorView, TimeRange};
 use parallax_core::plan::Plan;
 use parallax_core::time::Timestamp;
 use parallax_i18n::page_messages::{PageLocale, in_english};
@@ -44,6 +44,8 @@ pub(crate) struct SummaryInput<'a> {
     pub is_stale: bool,
     /// Range of chart and bars.
     pub range: TimeRange,
+    /// Part of it that the chart shows: start and end as asked for, and its response times; none for all of it.
+    pub part: Option<((Timestamp, Timestamp), &'a LatencyChart)>,
     /// Outages, newest first.
     pub outages: &'a [Outage],
     /// Deploys, newest first.
@@ -97,6 +99,10 @@ pub(crate) struct MonitorSummary {
     facts: Vec<(String, String, String)>,
     ranges: Vec<(String, &'static str, bool)>,
     chart: Option<ResponseChart>,
+    /// Start and end of the part that the chart shows, with address and text of the link back.
+    part: Option<(FormattedTime, FormattedTime, String, String)>,
+    /// Address of this screen, to which the script adds a part.
+    zoom_path: String,
     lanes: Vec<RegionBars>,
     rounds: Vec<RoundRow>,
     check: Option<CheckNowView>,
@@ -118,7 +124,9 @@ impl MonitorSummary {
         let context = RangeContext { range, now, is_stale: input.is_stale, locale };
         let page_path = format!("/app/pages/{}", page.id);
         let paths = StepPaths { monitor: &heading.path, page: &page_path };
-        let lines = chart::region_chart(view, &view.history.chart, input.deploys, locale);
+        let times = input.part.map_or(&view.history.chart, |(_, times)| times);
+        let lines = chart::region_chart(view, times, input.deploys, locale);
+        let range_path = |range: TimeRange| format!("{}?range={}", heading.path, range.name());
         let threshold = |reading: &Reading| view.monitor.slow_threshold(reading.region, input.plan);
         let row = |(reading, report): &(Reading, Option<RoundReport>)| {
             RoundRow::of(reading, report.as_ref(), threshold(reading), input.labels, (now, zone))
@@ -136,9 +144,14 @@ impl MonitorSummary {
             facts: facts(&input),
             ranges: TimeRange::ALL
                 .into_iter()
-                .map(|it| (format!("{}?range={}", heading.path, it.name()), short_range(it), it == range))
+                .map(|it| (range_path(it), short_range(it), it == range && input.part.is_none()))
                 .collect(),
-            chart: lines.map(|lines| ResponseChart::new(lines, &view.history.chart, input.outages, now)),
+            chart: lines.map(|lines| ResponseChart::new(lines, times, input.outages, now)),
+            part: input.part.map(|((from, to), _)| {
+                let [from, to] = [from, to].map(|at| format::format_time(at, locale));
+                (from, to, range_path(range), format!("Back to {}", short_range(range)))
+            }),
+            zoom_path: range_path(range),
             lanes: uptime_bars::build_region_bars(view, context),
             rounds: input.rounds.iter().map(row).collect(),
             check,
