@@ -54,6 +54,7 @@ async fn the_dashboard_is_whole_and_each_job_takes_few_clicks() {
     visit(&tools, "page/dashboard_screens.mjs", &told(OWNER)).await;
     visit(&tools, "page/dashboard_viewer.mjs", &told(VIEWER)).await;
     visit(&tools, "page/dashboard_live.mjs", &told(OWNER)).await;
+    visit(&tools, "page/dashboard_gestures.mjs", &told(OWNER)).await;
     visit(&tools, "page/dashboard_jobs.mjs", &told(OWNER)).await;
 }
 

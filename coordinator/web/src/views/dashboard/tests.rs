@@ -1,5 +1,7 @@
 //! Tests of the frame and of the parts that all screens share.
 
+use std::io::Write as _;
+
 use parallax_core::id::PageId;
 use parallax_core::role::Role;
 use parallax_core::time::Timestamp;
@@ -110,15 +112,17 @@ fn the_frame_shows_the_person_what_they_may_do() {
 }
 
 #[test]
-fn the_style_sheet_is_within_its_budget() {
-    use std::io::Write as _;
-    /// Bytes after gzip.
-    const BUDGET: usize = 9 * 1024;
-    let style = assets::all().into_iter().find(|asset| asset.name == assets::dashboard_style()).unwrap();
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    packed.write_all(style.text.as_bytes()).unwrap();
-    let length = packed.finish().unwrap().len();
-    assert!(length <= BUDGET, "{length} bytes");
+fn style_sheet_and_scripts_are_within_their_budgets() {
+    let transferred = |name: &str| {
+        let asset = assets::all().into_iter().find(|asset| asset.name == name).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packed.write_all(asset.text.as_bytes()).unwrap();
+        packed.finish().unwrap().len()
+    };
+    let style = transferred(assets::dashboard_style());
+    assert!((1..=9 * 1024).contains(&style), "style sheet: {style} bytes after gzip");
+    let scripts = transferred(assets::theme()) + transferred(assets::dashboard_script());
+    assert!((1..=12 * 1000).contains(&scripts), "scripts: {scripts} bytes after gzip");
 }
 
 #[test]
