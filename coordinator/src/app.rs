@@ -190,6 +190,7 @@ async fn start_parts(
             },
         }),
         txt_lookup: settings::txt_resolver(&context.config)?,
+        provider_client: Some(settings::provider_client(&context.config)?),
         certificate_problems: bound.certificate_problems(),
         settings: settings.clone(),
     });

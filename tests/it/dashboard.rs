@@ -118,7 +118,7 @@ async fn add_viewer(folder: PathBuf, account: AccountId) {
         ..owner
     };
     let mut batch = Batch::new();
-    batch.write(AccountMember { account, person: viewer.id, role: Role::Viewer, joined_at }).write(viewer);
+    batch.write(AccountMember::new((account, viewer.id), Role::Viewer, joined_at)).write(viewer);
     store.commit(batch).await.expect("a commit");
     store.close().await;
 }

@@ -110,6 +110,8 @@ pub enum AuditSubject {
     Invitation,
     /// A person's own sign-in: password and second factor.
     SignIn,
+    /// The account's company sign-in.
+    CompanySignIn,
 }
 
 /// One changed object.
@@ -158,7 +160,7 @@ impl AuditAction {
 
 impl AuditSubject {
     /// Every kind of object.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Account,
         Self::Page,
         Self::Monitor,
@@ -173,6 +175,7 @@ impl AuditSubject {
         Self::Member,
         Self::Invitation,
         Self::SignIn,
+        Self::CompanySignIn,
     ];
 
     /// Name in filters and exports.
@@ -192,6 +195,7 @@ impl AuditSubject {
             Self::Member => "member",
             Self::Invitation => "invitation",
             Self::SignIn => "sign-in",
+            Self::CompanySignIn => "company sign-in",
         }
     }
 }

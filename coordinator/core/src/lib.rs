@@ -14,6 +14,7 @@ pub mod audit;
 pub mod block;
 mod boxed_if_set;
 pub mod check;
+pub mod company_sign_in;
 mod compat;
 pub mod condition;
 pub mod confirmation;

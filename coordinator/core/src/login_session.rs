@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compat;
 use crate::id::{AccountId, PersonId};
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
 
@@ -60,6 +61,9 @@ pub struct LoginSession {
     pub user_agent: String,
     /// Time of the last proof of identity: the sign-in, or a later confirmation.
     pub confirmed_at: Timestamp,
+    /// True if it began by company sign-in: it is of its account alone. Older records end here.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub is_company: bool,
 }
 
 impl LoginSession {
@@ -106,6 +110,7 @@ mod tests {
             network: None,
             user_agent: String::new(),
             confirmed_at: Timestamp::from_millis(created),
+            is_company: false,
         }
     }
 
@@ -126,6 +131,13 @@ mod tests {
             let session = session(is_kept, 0, used);
             assert_eq!(session.is_valid(Timestamp::from_millis(now)), is_valid, "{is_kept} {used} {now}");
         }
+    }
+
+    #[test]
+    fn a_record_from_before_company_sign_in_is_read() {
+        let session = session(true, 0, 0);
+        let bytes = postcard::to_allocvec(&session).unwrap();
+        assert_eq!(postcard::from_bytes::<LoginSession>(&bytes[..bytes.len() - 1]).unwrap(), session);
     }
 
     #[test]

@@ -75,6 +75,20 @@ pub struct AccountMember {
     pub role: Role,
     /// Time at which they joined it.
     pub joined_at: Timestamp,
+    /// Hash of who they are at the company's provider, since their first company sign-in. Older records end here.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub company_subject: Option<[u8; 32]>,
+    /// True if they enter by company sign-in alone: they had a password before it made them a member, and nobody has
+    /// shown that who knows it is who the provider means. An invitation that they accept ends it.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub is_company_only: bool,
+}
+
+impl AccountMember {
+    /// Creates a membership as of now.
+    pub const fn new((account, person): (AccountId, PersonId), role: Role, now: Timestamp) -> Self {
+        Self { account, person, role, joined_at: now, company_subject: None, is_company_only: false }
+    }
 }
 
 /// Validates a new password. Nothing is trimmed.
@@ -126,6 +140,14 @@ mod tests {
         assert_eq!(bytes[bytes.len() - 2..], [0, 0], "no app, and none that waits");
         assert_eq!(postcard::from_bytes::<Person>(&bytes[..bytes.len() - 2]).unwrap(), person);
         assert!(postcard::from_bytes::<Person>(&bytes[..bytes.len() - 1]).is_err(), "a part of the field is damage");
+    }
+
+    #[test]
+    fn a_membership_from_before_company_sign_in_is_read() {
+        let now = Timestamp::from_millis(7);
+        let member = AccountMember::new((AccountId::from_u128(1), PersonId::from_u128(2)), Role::Viewer, now);
+        let bytes = postcard::to_allocvec(&member).unwrap();
+        assert_eq!(postcard::from_bytes::<AccountMember>(&bytes[..bytes.len() - 2]).unwrap(), member);
     }
 
     #[test]

@@ -131,8 +131,8 @@ pub struct Services {
 impl Services {
     /// Creates the services over one context.
     pub fn new(parts: ServiceParts) -> Arc<Self> {
-        let ServiceParts { store, clock, queries, pings, statistics, mesh, txt_lookup, certificate_problems, settings } =
-            parts;
+        let ServiceParts { store, clock, queries, pings, statistics, mesh, txt_lookup, settings, .. } = parts;
+        let (provider_client, certificate_problems) = (parts.provider_client, parts.certificate_problems);
         let context = &Arc::new(ServiceContext::new(store, clock, queries, statistics, settings));
         let keys = Arc::new(KeyService::new(context));
         let hosts = Arc::new(HostService::new(context, certificate_problems));
@@ -152,7 +152,7 @@ impl Services {
             accounts: AccountService::new(context),
             pages: Arc::new(PageService::new(context, &keys)),
             deploys: DeployService::new(context),
-            domains: Arc::new(DomainService::new(context, txt_lookup)),
+            domains: Arc::new(DomainService::new(context, Arc::clone(&txt_lookup))),
             evidence: Arc::new(EvidenceService::new(context)),
             pings: PingService::new(context, pings),
             alert_settings: AlertSettingsService::new(context),
@@ -161,7 +161,7 @@ impl Services {
             audit: AuditService::new(context),
             undo: Arc::new(UndoService::new(context, undo)),
             subscribers,
-            people: PeopleService::new(context),
+            people: PeopleService::new(context, Arc::clone(&txt_lookup), provider_client),
             page_access: PageAccessService::new(context, &hosts),
             public_pages: PublicPageService::new(context, &monitors, &incidents, &history),
             dashboard: DashboardService::new(context, &history),

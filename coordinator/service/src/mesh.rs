@@ -263,5 +263,5 @@ impl MeshService {
 /// # Errors
 /// [`ServiceError::NotFound`] if not: the operator's screens don't exist for others.
 pub const fn require_operator(current: &CurrentSession) -> ServiceResult<()> {
-    if current.person.is_operator { Ok(()) } else { Err(ServiceError::NotFound) }
+    if current.is_operator() { Ok(()) } else { Err(ServiceError::NotFound) }
 }

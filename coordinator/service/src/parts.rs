@@ -12,6 +12,7 @@ use crate::hosts::CertificateProblems;
 use crate::hosts::domains::{NoTxtLookup, TxtLookup};
 use crate::mesh::{MeshAdministration, NoMesh};
 use crate::monitors::pings::disconnected;
+use crate::people::ProviderClient;
 use crate::statistics::{NoStatistics, Statistics};
 
 /// Everything that the services depend on.
@@ -31,6 +32,8 @@ pub struct ServiceParts {
     pub mesh: Arc<dyn MeshAdministration>,
     /// Source of TXT records for domain claims.
     pub txt_lookup: Arc<dyn TxtLookup>,
+    /// Client for the providers of company sign-in; none if they can't be reached.
+    pub provider_client: Option<ProviderClient>,
     /// Source of certificate problems.
     pub certificate_problems: CertificateProblems,
     /// Settings from the operator's configuration.
@@ -51,6 +54,7 @@ impl ServiceParts {
             statistics: Arc::new(NoStatistics),
             mesh: Arc::new(NoMesh),
             txt_lookup: Arc::new(NoTxtLookup),
+            provider_client: None,
             certificate_problems: CertificateProblems::default(),
             settings,
         }

@@ -2,6 +2,9 @@
 
 mod account_limits;
 mod audit;
+mod company_attacks;
+mod company_rules;
+mod company_sign_in;
 mod confirmation_limits;
 mod dashboard;
 mod domains;

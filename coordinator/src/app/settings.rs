@@ -7,6 +7,7 @@ use parallax_dial::DnsResolver;
 use parallax_engine::restore::VerdictSettings;
 use parallax_service as service;
 use parallax_service::domain_verification::TxtResolver;
+use parallax_service::people::ProviderClient;
 
 use super::AppError;
 use crate::config::{CoordinatorConfig, MailTransport};
@@ -26,6 +27,12 @@ pub(super) fn resolver(config: &CoordinatorConfig) -> Result<DnsResolver, AppErr
 /// The look-up of TXT records for custom domains.
 pub(super) fn txt_resolver(config: &CoordinatorConfig) -> Result<Arc<TxtResolver>, AppError> {
     Ok(Arc::new(TxtResolver::new(resolver(config)?)))
+}
+
+/// The client for the providers of company sign-in, which customers choose.
+pub(super) fn provider_client(config: &CoordinatorConfig) -> Result<ProviderClient, AppError> {
+    let client = ProviderClient::new(resolver(config)?, config.deliver.allow_private);
+    client.map_err(|error| AppError::Domains(error.to_string()))
 }
 
 /// Builds the service's settings.

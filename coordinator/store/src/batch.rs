@@ -8,6 +8,7 @@ use std::fmt;
 use parallax_core::account::Account;
 use parallax_core::alert_settings::{AlertSettings, AnnouncedOutages};
 use parallax_core::audit::AuditEntry;
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
@@ -161,6 +162,10 @@ pub enum Expect {
     Person(PersonId, Presence),
     /// State of the person's membership of the account.
     AccountMember(AccountId, PersonId, Presence),
+    /// State of the account's company sign-in.
+    CompanySignIn(AccountId, Presence),
+    /// No other account has proved the email domain. Implied by every write of a company sign-in.
+    CompanyDomainFree(String, AccountId),
     /// State of the signed-in browser.
     LoginSession(LoginSessionId, Presence),
     /// State of the one-time link.
@@ -208,6 +213,7 @@ impl Expect {
             | Self::SlugFree(name, _)
             | Self::HostnameFree(name, _)
             | Self::EmailFree(name, _)
+            | Self::CompanyDomainFree(name, _)
             | Self::Cursor(name, _) => name.len(),
             _ => 0,
         }
@@ -253,6 +259,10 @@ pub enum Op {
     PutAccountMember(Box<AccountMember>),
     /// Deletes a person's membership of an account; their sessions stay and are no longer valid.
     DeleteAccountMember(AccountId, PersonId),
+    /// Stores an account's company sign-in, with its proved domains.
+    PutCompanySignIn(Box<CompanySignIn>),
+    /// Deletes an account's company sign-in.
+    DeleteCompanySignIn(AccountId),
     /// Stores a signed-in browser.
     PutLoginSession(Box<LoginSession>),
     /// Deletes a signed-in browser.
@@ -360,7 +370,12 @@ impl Op {
             Self::PutSubscriber(it) => (Some(Expect::ContactFree(it.page, it.fingerprint, it.id)), None),
             _ => (None, None),
         };
-        first.into_iter().chain(second)
+        let domains = match self {
+            Self::PutCompanySignIn(it) => it.proved_domains().map(|domain| (domain.to_owned(), it.account)).collect(),
+            _ => Vec::new(),
+        };
+        let free = |(domain, account)| Expect::CompanyDomainFree(domain, account);
+        first.into_iter().chain(second).chain(domains.into_iter().map(free))
     }
 
     /// Returns the bytes of its name and of its opaque value.

@@ -36,7 +36,7 @@ use self::pages::{
     pictures_are_stored_with_their_page_and_deleted_with_it, reserved_hostnames_are_stored_until_they_expire,
 };
 use self::people::{
-    an_email_address_belongs_to_one_person_and_is_free_again_when_it_changes,
+    an_email_address_belongs_to_one_person_and_is_free_again_when_it_changes, an_email_domain_belongs_to_one_company,
     members_are_found_by_account_and_by_person, sessions_and_links_are_found_by_their_owner,
 };
 use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
@@ -97,6 +97,7 @@ rules! {
     deleting_a_page_deletes_its_notifications
     an_email_address_belongs_to_one_person_and_is_free_again_when_it_changes
     members_are_found_by_account_and_by_person
+    an_email_domain_belongs_to_one_company
     sessions_and_links_are_found_by_their_owner
     oversized_names_and_values_are_refused
     a_query_never_sees_part_of_a_batch

@@ -155,6 +155,10 @@ impl MemoryState {
             Expect::AccountMember(account, person, presence) => {
                 has_presence(&self.people.members, &(*account, *person), *presence)
             }
+            Expect::CompanySignIn(account, presence) => has_presence(&self.people.companies, account, *presence),
+            Expect::CompanyDomainFree(domain, account) => {
+                self.people.company_of_domain(domain).is_none_or(|owner| owner.value.account == *account)
+            }
             Expect::LoginSession(id, presence) => has_presence(&self.people.sessions, id, *presence),
             Expect::OneTimeLink(id, presence) => has_presence(&self.people.links, id, *presence),
             Expect::EmailFree(email, person) => self.people.emails.get(email).is_none_or(|owner| owner == person),
@@ -297,6 +301,8 @@ impl MemoryState {
             Op::PutPerson(_)
             | Op::PutAccountMember(_)
             | Op::DeleteAccountMember(..)
+            | Op::PutCompanySignIn(_)
+            | Op::DeleteCompanySignIn(_)
             | Op::PutLoginSession(_)
             | Op::DeleteLoginSession(_)
             | Op::PutOneTimeLink(_)

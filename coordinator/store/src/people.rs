@@ -1,5 +1,6 @@
 //! Queries for persons: their accounts, sessions and one-time links.
 
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::one_time_link::{LinkId, LinkOwner, OneTimeLink};
@@ -19,6 +20,10 @@ pub trait PeopleRead {
     fn members_of(&self, account: AccountId) -> Result<Vec<VersionedValue<AccountMember>>>;
     /// The person's places in accounts, by account.
     fn memberships_of(&self, person: PersonId) -> Result<Vec<VersionedValue<AccountMember>>>;
+    /// The account's company sign-in.
+    fn company_sign_in(&self, account: AccountId) -> Result<Option<VersionedValue<CompanySignIn>>>;
+    /// The company sign-in of the account that proved the email domain.
+    fn company_of_domain(&self, domain: &str) -> Result<Option<VersionedValue<CompanySignIn>>>;
     /// The signed-in browser.
     fn login_session(&self, id: LoginSessionId) -> Result<Option<VersionedValue<LoginSession>>>;
     /// The person's signed-in browsers, expired ones too, by id.

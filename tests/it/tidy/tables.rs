@@ -117,6 +117,11 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
         &["coordinator/service/src/people"],
         "codes of a second factor are computed where they are counted, once each",
     ),
+    RestrictedName(
+        "openidconnect",
+        &["coordinator/service/src/people"],
+        "a company's provider is asked, and its proof verified, where the session is made",
+    ),
     RestrictedName("qrcode", &["coordinator/web/src/views/dashboard"], "only the set-up of an app shows a QR code"),
 ];
 
@@ -173,7 +178,15 @@ pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "coordinator/service",
-        &["parallax-core", "parallax-runtime", "parallax-store", "parallax-engine", "parallax-notify", "parallax-dial"],
+        &[
+            "parallax-core",
+            "parallax-runtime",
+            "parallax-store",
+            "parallax-engine",
+            "parallax-notify",
+            "parallax-dial",
+            "parallax-guarded-client",
+        ],
         "three interfaces call the service; it knows none of them",
     ),
     (

@@ -77,6 +77,8 @@ export const addresses = [
     ["settings-delete", `${page}/settings/delete`],
     ["page-new", "/app/pages/new"],
     ["keys", "/app/account/keys"],
+    ["company", "/app/account/company"],
+    ["company-remove", "/app/account/company/remove"],
     ["key-new", "/app/account/keys/new"],
     ["members", "/app/account/members"],
     ["member-invite", "/app/account/members/invite"],

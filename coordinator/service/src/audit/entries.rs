@@ -1,6 +1,7 @@
 //! Entries of the audit log, derived from batches: each write of a record is compared with the record in the store.
 
 use parallax_core::audit::{AuditAction, AuditEntry, AuditField, AuditItem, AuditSubject};
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::id::{AccountId, IncidentId, PageId, PersonId};
 use parallax_core::incident::{Incident, IncidentKind};
 use parallax_core::one_time_link::{LinkKind, OneTimeLink};
@@ -53,11 +54,42 @@ impl ServiceContext {
         batch.write(self.audit_entry(author, vec![item(sign_in_of(person), AuditAction::SignedIn)]));
     }
 
+    /// Adds to the batch the entry of a company sign-in.
+    pub(crate) fn log_company_sign_in(
+        &self,
+        account: AccountId,
+        person: &Person,
+        network: Option<String>,
+        batch: &mut Batch,
+    ) {
+        let author = ChangeAuthor::person(account, person, network);
+        let fields = vec![shown_field("Way", "company sign-in")];
+        let item = AuditItem { fields, ..item(sign_in_of(person), AuditAction::SignedIn) };
+        batch.write(self.audit_entry(author, vec![item]));
+    }
+
+    /// Logs a refused company sign-in, in the background, with the email address that the provider named.
+    pub(crate) fn log_failed_company_sign_in(
+        &self,
+        account: AccountId,
+        (email, reason): (&str, &str),
+        network: Option<&str>,
+    ) {
+        let author = ChangeAuthor::visitor(account, network.map(str::to_owned));
+        let named = (AuditSubject::SignIn, String::new(), email.to_owned(), None);
+        let fields = vec![shown_field("Way", "company sign-in"), shown_field("Reason", reason)];
+        self.log_in_background(author, AuditItem { fields, ..item(named, AuditAction::SignInFailed) });
+    }
+
     /// Logs a failed sign-in of a person. In the background: nobody waits longer for being known.
     pub(crate) fn log_failed_sign_in(&self, account: AccountId, person: &Person, network: Option<String>) {
         let author = ChangeAuthor::visitor(account, network);
+        self.log_in_background(author, item(sign_in_of(person), AuditAction::SignInFailed));
+    }
+
+    fn log_in_background(&self, author: ChangeAuthor, item: AuditItem) {
         let mut batch = Batch::new();
-        batch.write(self.audit_entry(author, vec![item(sign_in_of(person), AuditAction::SignInFailed)]));
+        batch.write(self.audit_entry(author, vec![item]));
         let store = self.store().clone();
         tokio::spawn(async move {
             if let Err(error) = store.commit(batch).await {
@@ -99,13 +131,16 @@ fn written<T: LoggedRecord>(named: Named, old: Option<&T>, new: &T) -> Option<Au
     (!fields.is_empty()).then(|| AuditItem { fields, ..item(named, AuditAction::Changed) })
 }
 
+fn shown_field(name: &str, value: &str) -> AuditField {
+    AuditField { name: name.to_owned(), values: Some((String::new(), value.to_owned())) }
+}
+
 /// The item of a new object, with what it grants.
 fn created(named: Named, grant: Option<(&str, &str)>) -> AuditItem {
-    let field = |(name, value): (&str, &str)| AuditField {
-        name: name.to_owned(),
-        values: Some((String::new(), value.to_owned())),
-    };
-    AuditItem { fields: grant.map(field).into_iter().collect(), ..item(named, AuditAction::Created) }
+    AuditItem {
+        fields: grant.map(|(name, value)| shown_field(name, value)).into_iter().collect(),
+        ..item(named, AuditAction::Created)
+    }
 }
 
 fn deleted(named: Option<Named>) -> Option<AuditItem> {
@@ -195,6 +230,11 @@ fn access_item(reader: &dyn StoreRead, op: &Op, now: Timestamp) -> ServiceResult
         Op::DeleteAccountMember(_, person) => {
             deleted(Some((AuditSubject::Member, person.to_string(), person_name(reader, *person)?, None)))
         }
+        Op::PutCompanySignIn(new) => {
+            let old = reader.company_sign_in(new.account)?.map(|it| it.value);
+            written(of_company(new), old.as_ref(), &**new)
+        }
+        Op::DeleteCompanySignIn(account) => deleted(reader.company_sign_in(*account)?.map(|it| of_company(&it.value))),
         Op::PutPerson(new) => {
             let old = reader.person(new.id)?.map(|it| it.value);
             // A new person is logged as a member.
@@ -233,6 +273,10 @@ fn of_subscriber(subscriber: &Subscriber) -> Named {
         Contact::Webhook { url, .. } => url,
     };
     (AuditSubject::Subscriber, subscriber.id.to_string(), name, Some(subscriber.page))
+}
+
+fn of_company(company: &CompanySignIn) -> Named {
+    (AuditSubject::CompanySignIn, String::new(), company.issuer.clone(), None)
 }
 
 fn sign_in_of(person: &Person) -> Named {

@@ -7,6 +7,7 @@ use parallax_core::account::Account;
 use parallax_core::alert_settings::AlertSettings;
 use parallax_core::audit::AuditField;
 use parallax_core::check::{Check, HttpCheck};
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::destination::{Channel, Destination};
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
@@ -253,11 +254,33 @@ impl LoggedRecord for ApiKey {
 
 impl LoggedRecord for AccountMember {
     fn changes(&self, new: &Self, changed: &mut ChangedFields) {
-        changed.shown("Role", (&self.role, &new.role), |role| role.name().to_owned());
+        changed
+            .shown("Role", (&self.role, &new.role), |role| role.name().to_owned())
+            .hidden("Person at the company's provider", (&self.company_subject, &new.company_subject))
+            .shown("Company sign-in alone", (&self.is_company_only, &new.is_company_only), yes_or_no);
     }
 
     fn grant(&self) -> Option<(&'static str, &'static str)> {
         Some(("Role", self.role.name()))
+    }
+}
+
+impl LoggedRecord for CompanySignIn {
+    fn changes(&self, new: &Self, changed: &mut ChangedFields) {
+        let claimed = |it: &Self| it.domains.iter().map(|it| it.claim.host.clone()).collect::<Vec<_>>().join(", ");
+        let proved = |it: &Self| it.proved_domains().collect::<Vec<_>>().join(", ");
+        changed
+            .shown("Issuer", (&self.issuer, &new.issuer), text)
+            .shown("Client id", (&self.client_id, &new.client_id), text)
+            .hidden("Client secret", (&self.client_secret, &new.client_secret))
+            .shown("Email domains", (&claimed(self), &claimed(new)), text)
+            .shown("Proved email domains", (&proved(self), &proved(new)), text)
+            .shown("Required for members", (&self.is_required, &new.is_required), yes_or_no)
+            .shown(
+                "Provider asks for a second factor",
+                (&self.covers_second_factor, &new.covers_second_factor),
+                yes_or_no,
+            );
     }
 }
 

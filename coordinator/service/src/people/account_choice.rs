@@ -1,10 +1,10 @@
 //! Accounts of a person who is a member of several: listed, and chosen for a session.
 
-use parallax_core::id::{AccountId, PersonId};
+use parallax_core::id::AccountId;
 use parallax_core::role::Role;
 use parallax_store::{Batch, Expect, Presence};
 
-use super::{CurrentSession, NewSession, PeopleService};
+use super::{CurrentSession, PeopleService, SignInStep};
 use crate::client_network::network_text;
 use crate::{ServiceError, ServiceResult};
 
@@ -34,9 +34,11 @@ impl PeopleService {
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
     pub async fn accounts(&self, current: &CurrentSession) -> ServiceResult<Vec<AccountChoice>> {
-        let (person, shown) = (current.person.id, current.session.account);
+        let (person, shown, is_company) = (current.person.id, current.session.account, current.session.is_company);
         let choices = self.context.store().read(move |store| {
-            let mut memberships: Vec<_> = store.memberships_of(person)?.into_iter().map(|it| it.value).collect();
+            let memberships = store.memberships_of(person)?.into_iter().map(|it| it.value);
+            // A session by company sign-in is of its account alone.
+            let mut memberships: Vec<_> = memberships.filter(|it| !is_company || it.account == shown).collect();
             memberships.sort_by_key(|it| (it.joined_at, it.account));
             let mut choices = Vec::new();
             for member in memberships {
@@ -54,34 +56,45 @@ impl PeopleService {
         Ok(choices.await?)
     }
 
-    /// Returns the number of a person's accounts.
+    /// Returns the number of accounts that a session can show.
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
-    pub fn account_count(&self, person: PersonId) -> ServiceResult<usize> {
+    pub fn account_count(&self, current: &CurrentSession) -> ServiceResult<usize> {
+        let person = current.person.id;
+        if current.session.is_company {
+            return Ok(1);
+        }
         Ok(self.context.store().reader().memberships_of(person)?.len())
     }
 
     /// Shows another account of the person in this browser: its session gets a new id, and is no younger for it.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] for an account of which they are no member.
-    pub async fn choose_account(&self, current: &CurrentSession, account: AccountId) -> ServiceResult<NewSession> {
+    /// [`ServiceError::NotFound`] for an account of which they are no member, [`ServiceError::Invalid`] for a session by
+    /// company sign-in.
+    pub async fn choose_account(&self, current: &CurrentSession, account: AccountId) -> ServiceResult<SignInStep> {
         let person = current.person.id;
+        Self::require_own_sign_in(current)?;
         let session = self
             .context
             .commit_change(person.to_u128(), || async move {
                 self.role_in(account, person)?.ok_or(ServiceError::NotFound)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::AccountMember(account, person, Presence::Present));
+                if self.needs_company_after((account, person), &batch)? {
+                    return Ok((SignInStep::Company(account), None));
+                }
                 Self::touch_person(self.person(person)?, &mut batch);
                 let session = self.move_session(current, account, &mut batch)?;
                 let network = current.address.map(network_text);
                 self.context.log_sign_in(account, &current.person, network, &mut batch);
-                Ok((session, Some(batch)))
+                Ok((SignInStep::Complete(session), Some(batch)))
             })
             .await?;
-        self.uses.remove(&current.session.id);
+        if matches!(session, SignInStep::Complete(_)) {
+            self.uses.remove(&current.session.id);
+        }
         Ok(session)
     }
 }

@@ -77,6 +77,7 @@ impl PeopleService {
     ) -> ServiceResult<()> {
         self.begin_member_change(current)?;
         let email = normalize_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
+        self.check_company_invitation(current, &email, role)?;
         self.send_invitation(current, InvitationSubject::New { email: &email, role }, once).await
     }
 

@@ -96,6 +96,7 @@ impl PeopleService {
         let Some(InvitationLink { account, email, role, .. }) = self.invitation_link(token)? else { return Ok(None) };
         let reader = self.context.store().reader();
         let Some(account) = reader.account(account)?.map(|account| account.value.email) else { return Ok(None) };
+        let current = own_session(current);
         let person = match reader.person_by_email(&email)?.map(|person| person.value) {
             None => InvitedPerson::New,
             Some(person) if current.is_some_and(|it| it.person.id == person.id) => InvitedPerson::SignedIn,
@@ -119,6 +120,7 @@ impl PeopleService {
         current: Option<&CurrentSession>,
         browser: &BrowserInfo,
     ) -> ServiceResult<SignInStep> {
+        let current = own_session(current);
         let invitation = self.invitation(token, current)?.ok_or(ServiceError::NotFound)?;
         let email = &invitation.email;
         let (person, counted) = match (invitation.person, current) {
@@ -168,8 +170,13 @@ impl PeopleService {
                 self.expect_person(joining, &mut batch)?;
                 let author = ChangeAuthor::person(account, joining.person(), browser.network.clone());
                 self.context.log_change(author, &mut batch)?;
-                let target = SignInTarget { account, invitation: Some(token.to_owned()) };
+                let target = SignInTarget { account, invitation: Some(token.to_owned()), company: None };
                 let step = match joining {
+                    JoiningPerson::SignedIn(current)
+                        if self.needs_company_after((account, current.person.id), &batch)? =>
+                    {
+                        SignInStep::Company(account)
+                    }
                     JoiningPerson::SignedIn(current) => {
                         SignInStep::Complete(self.move_session(current, account, &mut batch)?)
                     }
@@ -179,7 +186,8 @@ impl PeopleService {
                         self.next_step(&stored, target, (false, browser), &mut batch).await?
                     }
                 };
-                let is_complete = matches!(step, SignInStep::Complete(_));
+                // A member who needs company sign-in joins, too, and has no session before it.
+                let is_complete = matches!(step, SignInStep::Complete(_) | SignInStep::Company(_));
                 Ok((step, is_complete.then_some(batch)))
             })
             .await
@@ -226,6 +234,10 @@ impl PeopleService {
     ) -> ServiceResult<()> {
         if let Some(member) = self.context.store().reader().account_member(account, person)? {
             batch.expect(Expect::AccountMember(account, person, Presence::At(member.revision)));
+            if member.value.is_company_only {
+                // They have the mailbox as well as the password.
+                batch.write(AccountMember { is_company_only: false, ..member.value });
+            }
             return Ok(());
         }
         let members = self.context.store().read(move |store| store.members_of(account)).await?;
@@ -234,7 +246,7 @@ impl PeopleService {
             return Err(PlanLimitError::MembersFull.into());
         }
         batch.expect(Expect::AccountMember(account, person, Presence::Absent));
-        batch.write(AccountMember { account, person, role, joined_at: self.context.now() });
+        batch.write(AccountMember::new((account, person), role, self.context.now()));
         Ok(())
     }
 
@@ -245,4 +257,9 @@ impl PeopleService {
             _ => None,
         }))
     }
+}
+
+/// Returns a session that proves its person to any account: one by company sign-in is of its account alone.
+fn own_session(current: Option<&CurrentSession>) -> Option<&CurrentSession> {
+    current.filter(|it| !it.session.is_company)
 }

@@ -123,7 +123,7 @@ impl PeopleService {
                     Ok(valid_link) => valid_link,
                     Err(validity) => return Ok((Err(validity), None)),
                 };
-                let Some(membership) = self.first_membership(person)? else {
+                let Some(membership) = self.sign_in_membership(person)? else {
                     return Ok((Err(LinkValidity::Invalid), None));
                 };
                 let stored = self.person(person)?;

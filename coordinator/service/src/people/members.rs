@@ -59,7 +59,7 @@ impl PeopleService {
         let id = PersonId::new(now, rand::random());
         let (is_operator, second_factor) = (false, SecondFactor::default());
         let person = &Person { id, email, name, password_hash, is_operator, created_at: now, second_factor };
-        let member = AccountMember { account, person: id, role: new.role, joined_at: now };
+        let member = AccountMember::new((account, id), new.role, now);
         // One at a time, since an email address is taken once.
         let _making = self.context.create_lock.lock().await;
         self.context

@@ -6,6 +6,7 @@
 
 mod account_choice;
 mod browser;
+mod company;
 mod counted_try;
 mod first_site;
 mod invitation_limits;
@@ -36,6 +37,11 @@ use parallax_store::VersionedValue;
 
 pub use self::account_choice::AccountChoice;
 pub use self::browser::{BrowserInfo, SessionToken};
+use self::company::CompanyState;
+pub use self::company::{
+    COMPANY_SECONDS, CompanyAnswer, CompanyOptions, CompanyProvider, CompanyRefusal, CompanySettings,
+    CompanySignInStart, ProviderClient, ProviderEdit,
+};
 pub use self::first_site::{FirstSite, PLACEHOLDER_PAGE};
 use self::invitation_limits::InvitationLimits;
 pub use self::invitation_limits::{INVITATIONS_PER_DAY, INVITATIONS_PER_HOUR, INVITATIONS_PER_MAILBOX};
@@ -50,6 +56,7 @@ pub use self::second_factor::{CodeSignIn, FactorSetUp, PENDING_SECONDS, SignInSt
 pub use self::set_up::{SetUpAccount, SetUpDetails};
 use crate::audit::ChangeAuthor;
 use crate::context::ServiceContext;
+use crate::hosts::domains::TxtLookup;
 use crate::last_uses::LastUses;
 use crate::{Actor, Caller, ServiceError, ServiceResult};
 
@@ -73,6 +80,10 @@ pub struct PeopleService {
     failure_log_limit: Mutex<FixedWindowLimit<AccountId>>,
     /// Invitations sent.
     invitation_limits: InvitationLimits,
+    /// Company sign-ins that were begun, and the providers' documents.
+    company: CompanyState,
+    /// Source of TXT records, which prove email domains.
+    txt_lookup: Arc<dyn TxtLookup>,
     /// Sign-ins that wait for the code of a second factor.
     pending_sign_ins: PendingSignIns,
 }
@@ -103,9 +114,15 @@ impl CurrentSession {
         self.factor_due.is_some_and(|due| now.since(due) >= 0)
     }
 
+    /// Returns true if the person operates the installation, and signed in by their own means: a company's provider gives
+    /// nobody the rights of an operator.
+    pub const fn is_operator(&self) -> bool {
+        self.person.is_operator && !self.session.is_company
+    }
+
     /// The person as a caller of the services.
     pub fn caller(&self) -> Caller {
-        let Person { id, is_operator, .. } = self.person;
+        let (id, is_operator) = (self.person.id, self.is_operator());
         let name = self.person.display_name().to_owned();
         let actor = Actor::Person { id, name, role: self.role, is_operator };
         Caller { actor, account: self.session.account, page: None, address: self.address }
@@ -122,9 +139,15 @@ pub struct NewSession {
 }
 
 impl PeopleService {
-    pub(crate) fn new(context: &Arc<ServiceContext>) -> Self {
+    pub(crate) fn new(
+        context: &Arc<ServiceContext>,
+        txt_lookup: Arc<dyn TxtLookup>,
+        provider_client: Option<ProviderClient>,
+    ) -> Self {
         Self {
             context: Arc::clone(context),
+            company: CompanyState::new(provider_client),
+            txt_lookup,
             uses: LastUses::default(),
             email_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_EMAIL)),
             network_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_NETWORK)),

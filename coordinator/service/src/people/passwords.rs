@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use parallax_core::id::PersonId;
+use parallax_core::id::{AccountId, PersonId};
 use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::one_time_link::LinkOwner;
 use parallax_core::page::access::normalize_email;
@@ -74,11 +74,16 @@ impl PeopleService {
     /// an account logs [`LOGGED_FAILURES`] an hour.
     pub(crate) fn log_failed_try(&self, person: &Person, browser: &BrowserInfo) -> ServiceResult<()> {
         if let Some(membership) = self.first_membership(person.id)?
-            && self.context.check_rate(&self.failure_log_limit, LOGGED_FAILURES, &membership.account).is_ok()
+            && self.may_log_failure(membership.account)
         {
             self.context.log_failed_sign_in(membership.account, person, browser.network.clone());
         }
         Ok(())
+    }
+
+    /// Counts a failed sign-in that an account would log, and returns false once it logged too many this hour.
+    pub(super) fn may_log_failure(&self, account: AccountId) -> bool {
+        self.context.check_rate(&self.failure_log_limit, LOGGED_FAILURES, &account).is_ok()
     }
 
     /// Changes the password, and ends every session and pending link of the person; the browser gets a new session.
@@ -93,6 +98,7 @@ impl PeopleService {
         (old_password, new_password): (&str, &str),
         browser: &BrowserInfo,
     ) -> ServiceResult<NewSession> {
+        Self::require_own_sign_in(current)?;
         check_password(new_password).map_err(|rule| ValidationErrors::single("password", rule))?;
         self.check_current(current, old_password).await?;
         let hash = &password::hash(new_password).await?;
@@ -191,7 +197,7 @@ impl PeopleService {
                 if stored.value.password_hash != person.password_hash {
                     return Err(ServiceError::WrongCredentials);
                 }
-                let membership = self.first_membership(id)?.ok_or(ServiceError::WrongCredentials)?;
+                let membership = self.sign_in_membership(id)?.ok_or(ServiceError::WrongCredentials)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::Person(id, Presence::At(stored.revision)));
                 batch.expect(Expect::AccountMember(membership.account, id, Presence::Present));
@@ -245,7 +251,7 @@ impl PeopleService {
     /// this try is one of them.
     pub(super) fn settle_try(&self, counted: &CountedTry, step: &SignInStep) {
         match step {
-            SignInStep::Complete(_) => self.forget_tries(counted),
+            SignInStep::Complete(_) | SignInStep::Company(_) => self.forget_tries(counted),
             SignInStep::Code(token) => self.pending_sign_ins.add_try(token, counted),
         }
     }

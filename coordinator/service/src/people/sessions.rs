@@ -7,10 +7,11 @@ use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
 use super::second_factor::CompleteProof;
 use super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SessionToken};
-use crate::{Actor, Caller, ServiceError, ServiceResult};
+use crate::{ServiceError, ServiceResult};
 
 impl PeopleService {
-    /// Returns the session of a cookie; none if there is no valid one, or the person left its account.
+    /// Returns the session of a cookie; none if there is no valid one, the person left its account, or the account needs
+    /// company sign-in.
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
@@ -24,9 +25,12 @@ impl PeopleService {
         let (Some(member), Some(person)) = (reader.account_member(account, person)?, reader.person(person)?) else {
             return Ok(None);
         };
+        if !self.accepts_session(&stored.value, &member.value)? {
+            return Ok(None);
+        }
         self.record_use(&stored);
         let (person, role) = (person.value, member.value.role);
-        let factor_due = self.factor_due(&member.value, &person)?;
+        let factor_due = self.factor_due(&stored.value, &member.value, &person)?;
         Ok(Some(CurrentSession { session: stored.value, person, role, factor_due, address: None }))
     }
 
@@ -38,40 +42,44 @@ impl PeopleService {
         let Some(session) = self.context.store().reader().login_session(id)?.map(|it| it.value) else {
             return Ok(false);
         };
-        Ok(session.is_valid(self.context.now()) && self.role_in(session.account, session.person)?.is_some())
+        let member = self.context.store().reader().account_member(session.account, session.person)?;
+        let Some(member) = member.map(|it| it.value) else { return Ok(false) };
+        Ok(session.is_valid(self.context.now()) && self.accepts_session(&session, &member)?)
     }
 
-    /// Lists the valid sessions of the caller, the last used first.
+    /// Lists the valid sessions of a person, the last used first. One by company sign-in sees those of its account.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] for an API key.
-    pub async fn sessions(&self, caller: &Caller) -> ServiceResult<Vec<LoginSession>> {
-        let mut sessions = self.valid_sessions(person_of(caller)?).await?;
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub async fn sessions(&self, current: &CurrentSession) -> ServiceResult<Vec<LoginSession>> {
+        let mut sessions = self.valid_sessions(current.person.id).await?;
+        sessions.retain(|session| is_reached(current, session));
         sessions.sort_by_key(|session| std::cmp::Reverse((session.last_used_at, session.created_at)));
         Ok(sessions)
     }
 
-    /// Ends a session of the caller, named by its [short id](LoginSessionId::short).
+    /// Ends a session of a person, named by its [short id](LoginSessionId::short).
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] if the caller has no such session.
-    pub async fn end_session(&self, caller: &Caller, short_id: &str) -> ServiceResult<()> {
-        let sessions = self.valid_sessions(person_of(caller)?).await?;
+    /// [`ServiceError::NotFound`] if they have no such session.
+    pub async fn end_session(&self, current: &CurrentSession, short_id: &str) -> ServiceResult<()> {
+        let sessions = self.sessions(current).await?;
         let session = sessions.into_iter().find(|session| session.id.short() == short_id);
         self.end(&[session.ok_or(ServiceError::NotFound)?.id]).await
     }
 
-    /// Ends all sessions of the caller but that one, and returns their number.
+    /// Ends all sessions of a person but this one, and returns their number.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] for an API key.
-    pub async fn end_other_sessions(&self, caller: &Caller, current: LoginSessionId) -> ServiceResult<usize> {
-        let person = person_of(caller)?;
+    /// [`ServiceError::Internal`] if the store can't be written.
+    pub async fn end_other_sessions(&self, current: &CurrentSession) -> ServiceResult<usize> {
+        let person = current.person.id;
         let others = self
             .context
             .commit_change(person.to_u128(), || async move {
                 let mut batch = Batch::new();
-                let others = self.end_sessions_of(person, |session| session.id != current, &mut batch).await?;
+                let is_other = |it: &LoginSession| it.id != current.session.id && is_reached(current, it);
+                let others = self.end_sessions_of(person, is_other, &mut batch).await?;
                 Ok((others, Some(batch)))
             })
             .await?;
@@ -113,7 +121,8 @@ impl PeopleService {
             is_kept,
             network: browser.network.clone(),
             user_agent: browser.user_agent.clone(),
-            confirmed_at: now,
+            confirmed_at: proof.confirmed_at().unwrap_or(now),
+            is_company: proof.is_company(),
         };
         let stored = self.context.store().read(move |store| store.login_sessions_of(person)).await?;
         let mut stored: Vec<LoginSession> = stored.into_iter().map(|it| it.value).collect();
@@ -226,10 +235,7 @@ impl PeopleService {
     }
 }
 
-/// Returns the person who calls.
-pub(super) fn person_of(caller: &Caller) -> ServiceResult<PersonId> {
-    match caller.actor {
-        Actor::Person { id, .. } => Ok(id),
-        Actor::Key(_) => Err(ServiceError::NotFound),
-    }
+/// Returns true if a session may list and end another one of its person: a company's provider has no say elsewhere.
+fn is_reached(current: &CurrentSession, other: &LoginSession) -> bool {
+    !current.session.is_company || other.account == current.session.account
 }

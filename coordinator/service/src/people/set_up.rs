@@ -209,7 +209,7 @@ impl PeopleService {
             return Err(PlanLimitError::MembersFull.into());
         }
         let joined_at = joined_at.unwrap_or(now);
-        batch.write(person.clone()).write(AccountMember { account, person: id, role: Role::Owner, joined_at });
+        batch.write(person.clone()).write(AccountMember::new((account, id), Role::Owner, joined_at));
         Ok(person)
     }
 

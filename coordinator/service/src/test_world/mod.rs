@@ -1,9 +1,11 @@
 //! A service over a store in memory with accounts, pages and a fake mesh: for tests of this crate and of those that use
 //! it (feature `test-world`).
 
+mod company;
 mod fake_members;
 mod fake_mesh;
 mod fake_name_server;
+mod fake_provider;
 mod records;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,7 @@ use parallax_core::plan::PlanLimits;
 use parallax_core::role::Role;
 use parallax_core::time::{DAY, Timestamp};
 use parallax_core::vantage::{NetworkNo, Region, VantageNo};
+use parallax_dial::DnsResolver;
 use parallax_engine::{
     Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, DriverQuery, HeartbeatTokens, PingIntake,
 };
@@ -30,13 +33,15 @@ use parallax_runtime::clock::Clock;
 use parallax_store::{Batch, Store};
 use tokio::sync::mpsc;
 
+pub use self::company::{BROWSER, CompanyWorld};
 pub use self::fake_members::FakeMembers;
 pub use self::fake_mesh::FakeMesh;
 pub use self::fake_name_server::FakeNameServer;
+pub use self::fake_provider::{FakeProvider, ProviderFault, SignedClaims};
 use crate::accounts::keys::NewKey;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
 use crate::monitors::MonitorWithState;
-use crate::people::{NewPerson, NewSession};
+use crate::people::{NewPerson, NewSession, ProviderClient};
 use crate::secret_text::ApiKeyText;
 use crate::*;
 
@@ -93,6 +98,7 @@ pub async fn world_over(store: Store) -> World {
         statistics,
         mesh: Arc::new(members.clone()),
         txt_lookup: Arc::new(name_server.clone()),
+        provider_client: Some(provider_client()),
         ..ServiceParts::disconnected(store, clock.clone(), settings)
     });
     let owner = service.accounts.create("owner@example.com", None).await.unwrap();
@@ -102,6 +108,13 @@ pub async fn world_over(store: Store) -> World {
     let blog = service.pages.create_as_operator(owner.id, "Blog", "journal").await.unwrap();
     let foreign = service.pages.create_as_operator(other_account.id, "Other", "other").await.unwrap();
     World { service, name_server, clock, views, views_after_edit, mesh, members, owner, shop, blog, foreign }
+}
+
+/// Reaches providers on this host.
+fn provider_client() -> ProviderClient {
+    // Never asked: providers of tests have addresses for names.
+    let resolver = DnsResolver::with_servers(&[([127, 0, 0, 1], 9).into()]).unwrap();
+    ProviderClient::new(resolver, true).unwrap()
 }
 
 /// A driver that stores pings, and answers tests of unsaved monitors.

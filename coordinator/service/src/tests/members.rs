@@ -252,7 +252,7 @@ async fn a_person_joins_a_second_account_by_password_or_session_and_chooses_betw
     let shown: Vec<_> = choices.iter().map(|it| (it.email.as_str(), it.role, it.is_current)).collect();
     assert_eq!(shown, [("owner@example.com", Role::Viewer, false), ("stranger@example.com", Role::Owner, true)]);
     assert_eq!((choices[0].pages.join(" "), choices[0].page_count), ("Blog Shop".to_owned(), 2));
-    let back = current(&world, &people.choose_account(&there, world.owner.id).await.unwrap());
+    let back = current(&world, &people.choose_account(&there, world.owner.id).await.unwrap().session().unwrap());
     assert_eq!((back.role, back.session.created_at), (Role::Viewer, ann.session.created_at), "no younger");
     assert!(people.require_confirmed(&back).is_err() && !is_signed_in(&world, &there));
     assert_eq!(people.choose_account(&stranger, world.owner.id).await.unwrap_err(), ServiceError::NotFound);

@@ -86,8 +86,8 @@ async fn a_person_has_fifty_sessions_and_a_further_one_ends_the_oldest() {
         newest = people.test_session(world.owner.id, first.session.person).await;
     }
     assert!(people.authenticate(&first.token).unwrap().is_none());
-    let caller = people.authenticate(&newest.token).unwrap().unwrap().caller();
-    assert_eq!(people.sessions(&caller).await.unwrap().len(), MAX_SESSIONS);
+    let current = people.authenticate(&newest.token).unwrap().unwrap();
+    assert_eq!(people.sessions(&current).await.unwrap().len(), MAX_SESSIONS);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use parallax_core::account::Account;
 use parallax_core::audit::AuditEntry;
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
@@ -33,5 +34,5 @@ puts! {
     Invitation => PutInvitation, Incident => PutIncident, Series => PutSeries, Deploy => PutDeploy, Destination => PutDestination,
     Subscriber => PutSubscriber, Bulletin => PutBulletin, Delivery => PutDelivery, Person => PutPerson,
     AccountMember => PutAccountMember, LoginSession => PutLoginSession, OneTimeLink => PutOneTimeLink,
-    AuditEntry => AppendAuditEntry
+    AuditEntry => AppendAuditEntry, CompanySignIn => PutCompanySignIn
 }

@@ -61,3 +61,20 @@ pub(super) fn sessions_and_links_are_found_by_their_owner(store: &mut TestStore)
     assert_eq!((sessions(store), links(store, of_account), links(store, of_person)), (1, 1, 1));
     assert_eq!(store.reader.one_time_link(link_id(1)), Ok(None));
 }
+
+pub(super) fn an_email_domain_belongs_to_one_company(store: &mut TestStore) {
+    store.write(company_sign_in(1, 1));
+    let result = store.commit(Batch::new().write(company_sign_in(2, 1)));
+    assert_eq!(conflict(result), Expect::CompanyDomainFree("d1.example".to_owned(), account_id(2)));
+    let owner = |store: &TestStore, domain: &str| store.reader.company_of_domain(domain).unwrap().map(|it| it.value);
+    assert_eq!(owner(store, "d1.example"), Some(company_sign_in(1, 1)));
+    // One that is not proved is nobody's.
+    assert_eq!(owner(store, "other.example"), None);
+    store.write(company_sign_in(1, 2));
+    assert_eq!((owner(store, "d1.example"), owner(store, "d2.example")), (None, Some(company_sign_in(1, 2))));
+    store.write(company_sign_in(2, 1));
+    assert_eq!(store.reader.company_sign_in(account_id(2)).unwrap().unwrap().value, company_sign_in(2, 1));
+    store.write(Op::DeleteCompanySignIn(account_id(2)));
+    assert_eq!(store.reader.company_sign_in(account_id(2)), Ok(None));
+    assert_eq!(owner(store, "d1.example"), None);
+}

@@ -27,6 +27,9 @@ fn expect() -> impl Strategy<Value = Expect> {
         (n.clone(), 0..4u32).prop_map(|(n, limit)| Expect::MonitorsBelow(account_id(n), limit)),
         (0..3u8, n.clone()).prop_map(|(host, n)| Expect::HostnameFree(format!("h{host}"), page_id(n))),
         (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::Person(person_id(n), presence)),
+        (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::CompanySignIn(account_id(n), presence)),
+        (0..3u8, n.clone())
+            .prop_map(|(domain, n)| Expect::CompanyDomainFree(format!("d{domain}.example"), account_id(n))),
         (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::LoginSession(login_session_id(n), presence)),
         (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::OneTimeLink(link_id(n), presence)),
         (n.clone(), any_presence()).prop_map(|(n, presence)| Expect::AccountMember(
@@ -70,6 +73,8 @@ fn op() -> impl Strategy<Value = Op> {
         (n(), 0..3u8).prop_map(|(n, email)| person(n, email).into()),
         (n(), n()).prop_map(|(account, n)| account_member(account, n, Role::Editor).into()),
         (n(), n()).prop_map(|(account, n)| Op::DeleteAccountMember(account_id(account), person_id(n))),
+        (n(), 0..3u8).prop_map(|(account, domain)| company_sign_in(account, domain).into()),
+        n().prop_map(|n| Op::DeleteCompanySignIn(account_id(n))),
         (n(), n()).prop_map(|(n, person)| login_session(n, person).into()),
         n().prop_map(|n| Op::DeleteLoginSession(login_session_id(n))),
         (n(), n()).prop_map(|(n, owner)| one_time_link(n, owner).into()),

@@ -7,7 +7,7 @@
 //! | `da` `dp` `dm` `dk` `dg` `di` | id of account, page, monitor, key, agent, invitation | revision and record |
 //! | `dn` `ds` `dd` | id of incident, series, deploy | revision and record |
 //! | `dt` `du` `db` | id of destination, subscriber, bulletin | revision and record |
-//! | `de` `dj` `dl` `dz` | person; account, person; hash of a session, of a one-time link | revision and record |
+//! | `de` `dj` `dy` `dl` `dz` | person; account, person; account; hash of a session, of a link | revision and record |
 //! | `df` `do` | page | revision and alert settings, or announced outages |
 //! | `dr` | idempotency name | revision and stored response |
 //! | `xs` `xh` | slug, custom hostname | page id |
@@ -18,7 +18,7 @@
 //! | `xr` | page, series | true if it runs |
 //! | `xd` | page, time, deploy | |
 //! | `xt` `xu` `xb` `xl` | page (255s: none), destination, subscriber, bulletin, delivery | |
-//! | `xc` `xa` | page, fingerprint of a contact; email address | subscriber; person |
+//! | `xc` `xa` `xg` | page, fingerprint of a contact; email address; email domain | subscriber; person; account |
 //! | `xy` `xq` `xz` | person, account; person, session; account or person, link | |
 //! | `xe` | expiry, idempotency name | |
 //! | `xi` | API key, expiry, rest of the idempotency name | bytes of the stored response |

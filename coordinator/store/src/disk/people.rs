@@ -1,5 +1,6 @@
 //! Persons on disk, with their accounts, sessions and one-time links, and the indexes that find them.
 
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::one_time_link::{LinkId, LinkOwner, OneTimeLink};
@@ -37,6 +38,25 @@ pub(super) fn put_member(pending: &mut PendingChanges<'_>, member: &AccountMembe
 pub(super) fn delete_member(pending: &mut PendingChanges<'_>, account: AccountId, person: PersonId) -> Result<()> {
     pending.delete(layout::membership_of(person, account))?;
     pending.delete(layout::member(account, person))
+}
+
+/// Stores an account's company sign-in, with its proved domains.
+pub(super) fn put_company(pending: &mut PendingChanges<'_>, company: &CompanySignIn) -> Result<()> {
+    delete_company(pending, company.account)?;
+    for domain in company.proved_domains() {
+        pending.put(layout::company_domain(domain), &company.account)?;
+    }
+    pending.put_document(layout::company_sign_in(company.account), company)
+}
+
+/// Deletes an account's company sign-in, which frees its domains.
+pub(super) fn delete_company(pending: &mut PendingChanges<'_>, account: AccountId) -> Result<()> {
+    let key = layout::company_sign_in(account);
+    let Some((_, old)) = pending.document::<CompanySignIn>(&key)? else { return Ok(()) };
+    for domain in old.proved_domains() {
+        pending.delete(layout::company_domain(domain))?;
+    }
+    pending.delete(key)
 }
 
 /// Stores a signed-in browser.
@@ -116,6 +136,17 @@ impl PeopleRead for DiskReader {
     fn memberships_of(&self, person: PersonId) -> Result<Vec<VersionedValue<AccountMember>>> {
         let key = |account| layout::member(AccountId::from_u128(account), person);
         self.indexed(&layout::memberships_of(person), key)
+    }
+
+    fn company_sign_in(&self, account: AccountId) -> Result<Option<VersionedValue<CompanySignIn>>> {
+        self.document(&layout::company_sign_in(account))
+    }
+
+    fn company_of_domain(&self, domain: &str) -> Result<Option<VersionedValue<CompanySignIn>>> {
+        self.query(|tree| {
+            let Some(id) = read_record(tree, &layout::company_domain(domain))? else { return Ok(None) };
+            Ok(read_record(tree, &layout::company_sign_in(id))?.map(versioned))
+        })
     }
 
     fn login_session(&self, id: LoginSessionId) -> Result<Option<VersionedValue<LoginSession>>> {

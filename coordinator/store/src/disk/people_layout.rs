@@ -33,6 +33,14 @@ pub(super) fn membership_of(person: PersonId, account: AccountId) -> TreeKey {
     join(&memberships_of(person), &[&account.to_u128().to_be_bytes()])
 }
 
+pub(super) fn company_sign_in(account: AccountId) -> TreeKey {
+    join(b"dy", &[&account.to_u128().to_be_bytes()])
+}
+
+pub(super) fn company_domain(domain: &str) -> TreeKey {
+    join(b"xg", &[domain.as_bytes()])
+}
+
 pub(super) fn session(id: LoginSessionId) -> TreeKey {
     join(SESSIONS, &[&id.0])
 }

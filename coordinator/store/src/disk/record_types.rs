@@ -4,6 +4,7 @@ use parallax_certs::sealing::Keyring;
 use parallax_core::account::Account;
 use parallax_core::alert_settings::{AlertSettings, AnnouncedOutages};
 use parallax_core::audit::AuditEntry;
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
@@ -51,6 +52,7 @@ fn decoder(key: &[u8]) -> Option<Decoder> {
         b"db" => decodes::<(u64, Bulletin)>,
         b"de" => decodes::<(u64, Person)>,
         b"dj" => decodes::<(u64, AccountMember)>,
+        b"dy" => decodes::<(u64, CompanySignIn)>,
         b"dl" => decodes::<(u64, LoginSession)>,
         b"dz" => decodes::<(u64, OneTimeLink)>,
         b"df" => decodes::<(u64, AlertSettings)>,

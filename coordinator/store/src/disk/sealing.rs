@@ -9,6 +9,7 @@
 //! | `dr` stored responses | secrets that a response showed once, and records that an undo brings back |
 //! | `pi` pings | bodies that jobs sent |
 //! | `de` persons | the secret of their authenticator app |
+//! | `dy` company sign-ins | the secret of this service at the provider |
 //! | `al` audit log | names of persons, mail addresses, and values of settings |
 //!
 //! Everything else stays in plain text: measurements (`ms`, `or`, `bl`, `r*`, `f*`, `tc`), events (`ev`) and the
@@ -22,7 +23,7 @@
 pub(super) const KEYS_KEY: &[u8] = b"!k";
 
 /// Prefixes of records that are sealed.
-const SEALED: [&[u8]; 8] = [b"dm", b"dt", b"du", b"vd", b"dr", b"pi", b"de", b"al"];
+const SEALED: [&[u8]; 9] = [b"dm", b"dt", b"du", b"vd", b"dr", b"pi", b"de", b"dy", b"al"];
 
 /// Returns true for records that are sealed once there is an encryption key.
 pub(super) fn holds_secrets(key: &[u8]) -> bool {

@@ -2,6 +2,7 @@
 
 use parallax_core::alert_settings::{AlertSettings, AnnouncedOutages};
 use parallax_core::check::CheckKind;
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
@@ -116,6 +117,12 @@ fn holds(pending: &PendingChanges<'_>, expect: &Expect) -> Result<bool> {
         Expect::AccountMember(account, person, presence) => {
             has_presence::<AccountMember>(pending, &people_layout::member(*account, *person), *presence)?
         }
+        Expect::CompanySignIn(account, presence) => {
+            has_presence::<CompanySignIn>(pending, &people_layout::company_sign_in(*account), *presence)?
+        }
+        Expect::CompanyDomainFree(domain, account) => {
+            pending.get::<AccountId>(&people_layout::company_domain(domain))?.is_none_or(|owner| owner == *account)
+        }
         Expect::LoginSession(id, presence) => {
             has_presence::<LoginSession>(pending, &people_layout::session(*id), *presence)?
         }
@@ -198,6 +205,8 @@ fn apply(pending: &mut PendingChanges<'_>, op: &Op) -> Result<()> {
         Op::PutPerson(person) => people::put_person(pending, person),
         Op::PutAccountMember(member) => people::put_member(pending, member),
         Op::DeleteAccountMember(account, person) => people::delete_member(pending, *account, *person),
+        Op::PutCompanySignIn(company) => people::put_company(pending, company),
+        Op::DeleteCompanySignIn(account) => people::delete_company(pending, *account),
         Op::PutLoginSession(session) => people::put_session(pending, session),
         Op::DeleteLoginSession(id) => people::delete_session(pending, *id),
         Op::PutOneTimeLink(link) => people::put_link(pending, link),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::one_time_link::{LinkId, LinkOwner, OneTimeLink};
@@ -15,6 +16,7 @@ pub(super) struct MemoryPeople {
     pub(super) persons: Records<PersonId, Person>,
     pub(super) emails: BTreeMap<String, PersonId>,
     pub(super) members: Records<(AccountId, PersonId), AccountMember>,
+    pub(super) companies: Records<AccountId, CompanySignIn>,
     pub(super) sessions: Records<LoginSessionId, LoginSession>,
     pub(super) links: Records<LinkId, OneTimeLink>,
 }
@@ -36,12 +38,21 @@ impl MemoryPeople {
             }
             Op::PutAccountMember(it) => put(&mut self.members, revision, (it.account, it.person), it),
             Op::DeleteAccountMember(account, person) => drop(self.members.remove(&(*account, *person))),
+            Op::PutCompanySignIn(it) => put(&mut self.companies, revision, it.account, it),
+            Op::DeleteCompanySignIn(account) => drop(self.companies.remove(account)),
             Op::PutLoginSession(it) => put(&mut self.sessions, revision, it.id, it),
             Op::DeleteLoginSession(id) => drop(self.sessions.remove(id)),
             Op::PutOneTimeLink(it) => put(&mut self.links, revision, it.id, it),
             Op::DeleteOneTimeLink(id) => drop(self.links.remove(id)),
             _ => {}
         }
+    }
+}
+
+impl MemoryPeople {
+    /// Returns the company sign-in of the account that proved the email domain.
+    pub(super) fn company_of_domain(&self, domain: &str) -> Option<&VersionedValue<CompanySignIn>> {
+        self.companies.values().find(|it| it.value.proved_domains().any(|proved| proved == domain))
     }
 }
 
@@ -67,6 +78,14 @@ impl PeopleRead for MemoryStore {
     fn memberships_of(&self, person: PersonId) -> Result<Vec<VersionedValue<AccountMember>>> {
         let state = self.read();
         Ok(state.people.members.values().filter(|it| it.value.person == person).cloned().collect())
+    }
+
+    fn company_sign_in(&self, account: AccountId) -> Result<Option<VersionedValue<CompanySignIn>>> {
+        Ok(self.read().people.companies.get(&account).cloned())
+    }
+
+    fn company_of_domain(&self, domain: &str) -> Result<Option<VersionedValue<CompanySignIn>>> {
+        Ok(self.read().people.company_of_domain(domain).cloned())
     }
 
     fn login_session(&self, id: LoginSessionId) -> Result<Option<VersionedValue<LoginSession>>> {

@@ -1,8 +1,10 @@
 //! Sample persons, with their accounts, sessions and one-time links.
 
+use parallax_core::company_sign_in::{CompanyDomain, CompanySignIn};
 use parallax_core::id::PersonId;
 use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::one_time_link::{LinkId, LinkKind, OneTimeLink};
+use parallax_core::page::domain::DomainClaim;
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::role::Role;
 use parallax_core::second_factor::{FactorSecret, RecoveryCodeHash, SecondFactor};
@@ -36,7 +38,23 @@ fn second_factor(n: u128) -> SecondFactor {
 }
 
 pub fn account_member(account: u128, person: u128, role: Role) -> AccountMember {
-    AccountMember { account: account_id(account), person: person_id(person), role, joined_at: at(2) }
+    AccountMember::new((account_id(account), person_id(person)), role, at(2))
+}
+
+/// With one proved domain, and one that is not.
+pub fn company_sign_in(account: u128, domain: u8) -> CompanySignIn {
+    let of =
+        |host: String, proved_at| CompanyDomain { claim: DomainClaim::new(host, "token".to_owned(), at(1)), proved_at };
+    CompanySignIn {
+        account: account_id(account),
+        issuer: "https://id.example.com".to_owned(),
+        client_id: "parallax".to_owned(),
+        client_secret: "canary-provider".to_owned(),
+        domains: vec![of(format!("d{domain}.example"), Some(at(2))), of("other.example".to_owned(), None)],
+        is_required: account.is_multiple_of(2),
+        covers_second_factor: false,
+        worked_at: None,
+    }
 }
 
 pub fn login_session_id(n: u128) -> LoginSessionId {
@@ -54,6 +72,7 @@ pub fn login_session(n: u128, person: u128) -> LoginSession {
         network: Some("192.0.2.0/24".to_owned()),
         user_agent: "browser".to_owned(),
         confirmed_at: at(1),
+        is_company: n == 3,
     }
 }
 

@@ -10,6 +10,7 @@ mod dashboard_account;
 mod dashboard_acknowledgement;
 mod dashboard_alerts;
 mod dashboard_audit;
+mod dashboard_company;
 mod dashboard_hostile_texts;
 mod dashboard_incidents;
 mod dashboard_members;

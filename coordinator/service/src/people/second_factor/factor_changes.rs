@@ -137,6 +137,7 @@ impl PeopleService {
         current: &CurrentSession,
         change: impl Fn(&mut SecondFactor) -> ServiceResult<()>,
     ) -> ServiceResult<()> {
+        Self::require_own_sign_in(current)?;
         self.require_confirmed(current)?;
         let (id, change) = (current.person.id, &change);
         self.context
@@ -156,6 +157,7 @@ impl PeopleService {
         current: &CurrentSession,
         change: impl Fn(&mut SecondFactor) -> ServiceResult<()>,
     ) -> ServiceResult<NewSession> {
+        Self::require_own_sign_in(current)?;
         self.require_confirmed(current)?;
         let (id, change) = (current.person.id, &change);
         let (session, ended) = self

@@ -1,6 +1,7 @@
 //! The setting "Members need a second factor", and the time that members have for it.
 
 use parallax_core::account::Account;
+use parallax_core::login_session::LoginSession;
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::second_factor::factor_deadline;
 use parallax_core::time::Timestamp;
@@ -49,13 +50,18 @@ impl PeopleService {
         Ok(account.is_some_and(|account| account.value.factor_needed_since.is_some()))
     }
 
-    /// Returns the time until which a member may go without a second factor; none if they have one or need none.
+    /// Returns the time until which a member may go without a second factor; none if they have one or need none, or
+    /// the company's provider asks for one.
     pub(in crate::people) fn factor_due(
         &self,
+        session: &LoginSession,
         member: &AccountMember,
         person: &Person,
     ) -> ServiceResult<Option<Timestamp>> {
         if person.second_factor.is_active() {
+            return Ok(None);
+        }
+        if session.is_company && self.company(member.account)?.is_some_and(|company| company.covers_second_factor) {
             return Ok(None);
         }
         let account = self.context.store().reader().account(member.account)?;

@@ -10,6 +10,7 @@ use parallax_core::login_session::LoginSessionId;
 use parallax_core::time::{MINUTE, Timestamp};
 
 use super::super::SessionToken;
+use super::super::company::CompanyProof;
 use super::super::counted_try::CountedTry;
 
 /// Time that a person has for the code, in milliseconds.
@@ -40,11 +41,13 @@ pub(in crate::people) struct SignInTarget {
     pub(in crate::people) account: AccountId,
     /// Token of the invitation that makes them its member; none for a member.
     pub(in crate::people) invitation: Option<String>,
+    /// The company's provider, if it proved them.
+    pub(in crate::people) company: Option<CompanyProof>,
 }
 
 impl From<AccountId> for SignInTarget {
     fn from(account: AccountId) -> Self {
-        Self { account, invitation: None }
+        Self { account, invitation: None, company: None }
     }
 }
 

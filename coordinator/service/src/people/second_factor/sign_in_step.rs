@@ -8,6 +8,7 @@ use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
+use super::super::company::CompanyProof;
 use super::super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SessionToken};
 use super::pending_sign_ins::{PendingSignIn, SignInTarget};
 use super::{recovery_code, totp};
@@ -24,14 +25,16 @@ pub enum SignInStep {
     Complete(NewSession),
     /// The person has a second factor: the browser gets this secret, and with it enters a code.
     Code(SessionToken),
+    /// The account needs company sign-in: the browser goes there.
+    Company(AccountId),
 }
 
 impl SignInStep {
-    /// Returns the session; none if a code is asked for.
+    /// Returns the session; none if something else is asked for first.
     pub fn session(self) -> Option<NewSession> {
         match self {
             Self::Complete(session) => Some(session),
-            Self::Code(_) => None,
+            Self::Code(_) | Self::Company(_) => None,
         }
     }
 }
@@ -50,18 +53,30 @@ pub struct CodeSignIn {
 pub(in crate::people) struct CompleteProof {
     account: AccountId,
     person: PersonId,
+    /// The company's provider, if it proved the person.
+    company: Option<CompanyProof>,
 }
 
 impl CompleteProof {
     /// Proof of a person who is signed in.
     pub(in crate::people) const fn of_session(current: &CurrentSession) -> Self {
-        Self { account: current.session.account, person: current.person.id }
+        Self { account: current.session.account, person: current.person.id, company: None }
     }
 
     /// Proof without any, for tests.
     #[cfg(any(test, feature = "test-world"))]
     pub(in crate::people) const fn for_tests((account, person): (AccountId, PersonId)) -> Self {
-        Self { account, person }
+        Self { account, person, company: None }
+    }
+
+    /// Time at which the company's provider saw the person; none without one.
+    pub(in crate::people) fn confirmed_at(&self) -> Option<Timestamp> {
+        self.company.map(|company| company.confirmed_at)
+    }
+
+    /// Returns true if the company's provider proved the person, whose session is of the account alone.
+    pub(in crate::people) const fn is_company(&self) -> bool {
+        self.company.is_some()
     }
 
     /// The account.
@@ -76,8 +91,8 @@ impl CompleteProof {
 }
 
 impl PeopleService {
-    /// Decides the next step of a person whose password or link was right, as the batch expects them. Without a second
-    /// factor their session is added to the batch.
+    /// Decides the next step of a person whose password or link was right, or whom their company's provider proved, as the
+    /// batch expects them. Without a second factor their session is added to the batch.
     pub(in crate::people) async fn next_step(
         &self,
         person: &Person,
@@ -85,15 +100,19 @@ impl PeopleService {
         (is_kept, browser): (bool, &BrowserInfo),
         batch: &mut Batch,
     ) -> ServiceResult<SignInStep> {
-        if person.second_factor.is_active() {
+        if target.company.is_none() && self.needs_company_after((target.account, person.id), batch)? {
+            return Ok(SignInStep::Company(target.account));
+        }
+        let is_covered = target.company.is_some_and(|company| company.covers_second_factor);
+        if person.second_factor.is_active() && !is_covered {
             let (id, password_hash, began_at) = (person.id, person.password_hash.clone(), self.context.now());
             let pending = PendingSignIn { person: id, password_hash, target, is_kept, began_at, password_try: None };
             return Ok(SignInStep::Code(self.pending_sign_ins.add(pending)));
         }
-        let proof = CompleteProof { account: target.account, person: person.id };
+        let proof = CompleteProof { account: target.account, person: person.id, company: target.company };
         // Written unchanged: what ends all their sessions at the same time conflicts, and ends this one, too.
         batch.write(person.clone());
-        self.context.log_sign_in(proof.account, person, browser.network.clone(), batch);
+        self.log_complete(&proof, person, browser, batch);
         Ok(SignInStep::Complete(self.add_session(&proof, is_kept, browser, batch).await?))
     }
 
@@ -144,13 +163,23 @@ impl PeopleService {
         browser: &BrowserInfo,
     ) -> ServiceResult<CodeSignIn> {
         let decide = || self.completed_sign_in(pending, code, browser);
-        let SignInTarget { account, invitation } = &pending.target;
+        let SignInTarget { account, invitation, .. } = &pending.target;
         if invitation.is_some() {
             // As for every invitation: one at a time.
             let _making = self.context.create_lock.lock().await;
             return self.context.commit_change(account.to_u128(), decide).await;
         }
         self.context.commit_change(pending.person.to_u128(), decide).await
+    }
+
+    /// Adds the entry of a complete sign-in to the batch.
+    fn log_complete(&self, proof: &CompleteProof, person: &Person, browser: &BrowserInfo, batch: &mut Batch) {
+        let network = browser.network.clone();
+        if proof.is_company() {
+            self.context.log_company_sign_in(proof.account, person, network, batch);
+        } else {
+            self.context.log_sign_in(proof.account, person, network, batch);
+        }
     }
 
     /// Checks a code, and collects what a right one writes: two with the same code can't both be committed.
@@ -177,8 +206,8 @@ impl PeopleService {
         batch.write(person.clone());
         let author = ChangeAuthor::person(account, &person, browser.network.clone());
         self.context.log_change(author, &mut batch)?;
-        self.context.log_sign_in(account, &person, browser.network.clone(), &mut batch);
-        let proof = CompleteProof { account, person: id };
+        let proof = CompleteProof { account, person: id, company: pending.target.company };
+        self.log_complete(&proof, &person, browser, &mut batch);
         let session = self.add_session(&proof, pending.is_kept, browser, &mut batch).await?;
         Ok((CodeSignIn { session, recovery_codes_left }, Some(batch)))
     }

@@ -14,7 +14,7 @@ use super::*;
 use crate::StoredResponse;
 
 /// Secrets that must not be found. One of them is longer than a piece.
-const CANARIES: [&str; 8] = [
+const CANARIES: [&str; 9] = [
     "canary-host",
     "canary-bot",
     "canary-mailbox",
@@ -24,10 +24,12 @@ const CANARIES: [&str; 8] = [
     "canary-audit",
     // Of the sample person's authenticator app.
     "canary-second-factor",
+    // Of the sample company sign-in.
+    "canary-provider",
 ];
 
 fn secrets() -> Batch {
-    let [host, bot, mailbox, message, response, body, audit, _] = CANARIES;
+    let [host, bot, mailbox, message, response, body, audit, ..] = CANARIES;
     let check = Check::Tcp(TcpCheck { host: host.to_owned(), port: 443 });
     let channel = Channel::Telegram { token: bot.to_owned(), chat: "@on-call".to_owned() };
     let contact = Contact::Email(format!("{mailbox}@example.com"));
@@ -38,6 +40,7 @@ fn secrets() -> Batch {
         .write(account(1))
         .write(page(1, 1, "page"))
         .write(person(2, 2))
+        .write(company_sign_in(1, 1))
         .write(AuditEntry { network: Some(audit.to_owned()), ..audit_entry(1, 5) })
         .write(Op::PutMonitor(Box::new(Monitor { check, ..monitor(1, 1, 0) })))
         .write(Op::PutDestination(Box::new(Destination { channel, ..destination(1, 1) })))

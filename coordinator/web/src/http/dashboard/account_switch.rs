@@ -11,8 +11,8 @@ use parallax_service::people::AccountChoice;
 use super::forms::{SubmittedForm, new_key};
 use super::frame::{FramePerson, frame};
 use super::page_screen::reply;
-use super::session_cookie::with_session;
-use super::{ROOT, SignedIn, see_other};
+use super::sign_in_code::reply_to_step;
+use super::{ROOT, SignedIn};
 use crate::http::HttpContext;
 use crate::http::error::HandlerResult;
 use crate::http::route::{HttpRoute, signed_in_route};
@@ -59,6 +59,6 @@ async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
 async fn choose(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let SubmittedForm { form, .. } = SubmittedForm::read(&mut call).await?;
     let account: AccountId = form.text("account").parse().map_err(|_| ServiceError::NotFound)?;
-    let new = context.service.people.choose_account(&call.caller.session, account).await?;
-    Ok(with_session(&context, see_other(ROOT), &new))
+    let step = context.service.people.choose_account(&call.caller.session, account).await?;
+    Ok(reply_to_step(&context, &step, ROOT))
 }

@@ -66,10 +66,12 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
 }
 
 fn form(person: &SignedIn, next: &str, fault: String) -> ConfirmForm {
+    let company = person.session.session.is_company;
     ConfirmForm {
         next: next.to_owned(),
         email: person.email.clone(),
         has_password: person.session.person.password_hash.is_some(),
+        company: company.then(|| format!("/sign-in/oidc/{}", person.session.session.account)).unwrap_or_default(),
         form_token: person.form_token.clone(),
         fault,
     }

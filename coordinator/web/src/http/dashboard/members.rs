@@ -115,8 +115,11 @@ async fn ask_to_remove(context: Arc<HttpContext>, mut call: RoutedRequest<Signed
     let is_you = person == call.caller.session.person.id;
     let name = member.name.unwrap_or(member.email);
     let lost = if is_you { "You lose" } else { "They lose" };
-    let text =
+    let mut text =
         format!("{lost} access to this account at once. API keys keep working: revoke those that they should not use.");
+    if context.service.people.company_provider(call.caller.session.session.account)?.is_some() {
+        text.push_str(" Who still has a sign-in at your company's provider can come back by it as a viewer.");
+    }
     reply(&QuestionScreen {
         href: format!("{MEMBERS}/{person}/remove"),
         back: MEMBERS.to_owned(),

@@ -8,6 +8,8 @@ mod account_switch;
 mod alerts;
 mod audit;
 mod check_progress;
+mod company_settings;
+mod company_sign_in;
 mod confirm;
 mod deploys;
 mod error_page;
@@ -83,6 +85,8 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         set_up::rows(),
         sign_in::rows(),
         sign_in_code::rows(),
+        company_sign_in::rows(),
+        company_settings::rows(),
         confirm::rows(),
         incidents::rows(),
         alerts::rows(),

@@ -67,7 +67,7 @@ async fn change_password(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
 
 /// `POST /app/account/security/sessions/{session}/end`
 async fn end_session(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    match context.service.people.end_session(&call.caller.caller, call.path_param("session")?).await {
+    match context.service.people.end_session(&call.caller.session, call.path_param("session")?).await {
         // Not found: a second click. The person has no such session, as asked.
         Ok(()) | Err(ServiceError::NotFound) => {}
         Err(error) => return Err(error.into()),
@@ -77,8 +77,7 @@ async fn end_session(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -
 
 /// `POST /app/account/security/sessions/end-others`
 async fn end_others(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let current = call.caller.session.session.id;
-    let ended = context.service.people.end_other_sessions(&call.caller.caller, current).await?;
+    let ended = context.service.people.end_other_sessions(&call.caller.session).await?;
     Ok(see_other(&Toast::address(SECURITY, "session-ended", ended)))
 }
 
@@ -86,7 +85,7 @@ async fn security_screen(
     context: &HttpContext,
     call: &mut RoutedRequest<SignedIn>,
 ) -> Result<SecurityScreen, ApiError> {
-    let sessions = context.service.people.sessions(&call.caller.caller).await?;
+    let sessions = context.service.people.sessions(&call.caller.session).await?;
     let frame = frame(context, call, None, Section::Account).await?;
     let now = context.service.now();
     let is_needed = context.service.people.is_factor_needed(&call.caller.session)?;

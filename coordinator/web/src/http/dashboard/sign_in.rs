@@ -163,6 +163,7 @@ fn form(context: &HttpContext, next: &str, email: &str, fault: Option<String>) -
         email: email.to_owned(),
         fault,
         sends_mail: context.service.people.sends_mail(),
+        has_company: context.service.people.offers_company_sign_in(),
         is_plain_http: !is_https(context),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ::http::header::{HeaderValue, RETRY_AFTER};
 use ::http::{Method, StatusCode};
 use futures_util::FutureExt;
+use parallax_core::id::AccountId;
 use parallax_service::ServiceError;
 use parallax_service::people::SignInStep;
 use url::form_urlencoded;
@@ -38,10 +39,12 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     )]
 }
 
-/// Replies to a right password or link: with the session and a redirect, or with a redirect to the form for the code.
+/// Replies to a right password or link: with the session and a redirect, or with a redirect to the form for the code or to
+/// the company's provider.
 pub(super) fn reply_to_step(context: &HttpContext, step: &SignInStep, next: &str) -> HttpResponse {
     match step {
         SignInStep::Complete(new) => with_session(context, see_other(next), new),
+        SignInStep::Company(account) => see_other(&company_address(*account, next)),
         SignInStep::Code(token) => with_pending(context, see_other(&address(CODE, next)), token),
     }
 }
@@ -94,7 +97,13 @@ fn form(next: &str, is_recovery: bool, fault: String) -> HttpResponse {
     screen(CodeForm::new(next, (is_recovery, other), fault).html())
 }
 
-fn address(path: &str, next: &str) -> String {
+/// Returns the address at which a company sign-in begins.
+pub(super) fn company_address(account: AccountId, next: &str) -> String {
+    address(&format!("/sign-in/oidc/{account}"), next)
+}
+
+/// Returns the address of a form that leads to a screen.
+pub(super) fn address(path: &str, next: &str) -> String {
     let query: String = form_urlencoded::Serializer::new(String::new()).append_pair("next", safe_next(next)).finish();
     format!("{path}?{query}")
 }

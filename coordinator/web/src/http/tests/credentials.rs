@@ -305,7 +305,10 @@ async fn every_screen_asks_a_stranger_to_sign_in() {
         "GET /setup/{token}",
         "GET /sign-in",
         "GET /sign-in/code",
+        "GET /sign-in/company",
         "GET /sign-in/link/{token}",
+        "GET /sign-in/oidc/{account}",
+        "GET /sign-in/oidc/{account}/callback",
         "POST /invite/{token}",
         "POST /reset",
         "POST /reset/{token}",
@@ -313,8 +316,10 @@ async fn every_screen_asks_a_stranger_to_sign_in() {
         "POST /setup/{token}/test",
         "POST /sign-in",
         "POST /sign-in/code",
+        "POST /sign-in/company",
         "POST /sign-in/link",
         "POST /sign-in/link/{token}",
+        "POST /sign-in/oidc/{account}",
     ];
     assert_eq!(public, without_session, "a new screen needs a session, or a line here");
 }

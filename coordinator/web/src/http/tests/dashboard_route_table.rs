@@ -18,7 +18,7 @@ use Users::{Editors, Members, Operators, Owners};
 pub(super) const LOGGED_READS: [&str; 2] = ["/app/pages/{page}/subscribers.csv", "/app/account/audit.csv"];
 
 /// Every signed-in route with its users. What uses up a thing comes after all that needs it.
-pub(super) const ROUTES: [(&str, &str, Users); 126] = [
+pub(super) const ROUTES: [(&str, &str, Users); 135] = [
     ("GET", "/app", Members),
     ("GET", "/app/live", Members),
     ("GET", "/app/search", Members),
@@ -118,6 +118,15 @@ pub(super) const ROUTES: [(&str, &str, Users); 126] = [
     ("GET", "/app/account/keys/new", Owners),
     ("POST", "/app/account/keys/new", Owners),
     ("POST", "/app/account/keys/{key}/revoke", Owners),
+    ("GET", "/app/account/company", Owners),
+    ("POST", "/app/account/company", Owners),
+    ("POST", "/app/account/company/options", Owners),
+    ("POST", "/app/account/company/test", Owners),
+    ("POST", "/app/account/company/domains", Owners),
+    ("POST", "/app/account/company/domains/check", Owners),
+    ("POST", "/app/account/company/domains/remove", Owners),
+    ("GET", "/app/account/company/remove", Owners),
+    ("POST", "/app/account/company/remove", Owners),
     ("GET", "/app/account/members", Owners),
     ("GET", "/app/account/members/invite", Owners),
     ("POST", "/app/account/members/invite", Owners),

@@ -132,6 +132,8 @@ pub(crate) struct SecurityScreen {
     frame: Frame,
     tabs: Vec<(&'static str, &'static str, bool)>,
     has_password: bool,
+    /// True at a session by company sign-in, which changes nothing that counts elsewhere.
+    is_company: bool,
     factor: FactorState,
     sessions: Vec<SessionRow>,
     /// Fault of the present password; empty if there is none.
@@ -170,6 +172,7 @@ impl SecurityScreen {
         Self {
             tabs: tabs(&frame, SECURITY),
             has_password,
+            is_company: current.is_company,
             factor,
             sessions: sessions.iter().map(row).collect(),
             current_fault: String::new(),

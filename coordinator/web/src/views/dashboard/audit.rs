@@ -119,6 +119,8 @@ pub(crate) fn field_words(AuditField { name, values }: &AuditField) -> String {
     let shown = |value: &str| if value.is_empty() { "none".to_owned() } else { value.to_owned() };
     match values {
         None => format!("{name}: changed"),
+        // Of a sign-in, which changes nothing.
+        Some((_, value)) if matches!(name.as_str(), "Way" | "Reason") => format!("{name}: {value}"),
         Some((old, new)) => format!("{name}: {} → {}", shown(old), shown(new)),
     }
 }
@@ -179,6 +181,7 @@ fn address(item: &AuditItem) -> String {
     let own = match item.subject {
         AuditSubject::Key => "/app/account/keys",
         AuditSubject::Member | AuditSubject::Invitation => "/app/account/members",
+        AuditSubject::CompanySignIn => "/app/account/company",
         _ => "",
     };
     let Some(page) = item.page else { return own.to_owned() };
@@ -196,7 +199,8 @@ fn address(item: &AuditItem) -> String {
         | AuditSubject::Key
         | AuditSubject::Member
         | AuditSubject::Invitation
-        | AuditSubject::SignIn => own.to_owned(),
+        | AuditSubject::SignIn
+        | AuditSubject::CompanySignIn => own.to_owned(),
     }
 }
 

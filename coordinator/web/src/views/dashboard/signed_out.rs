@@ -20,6 +20,8 @@ pub(crate) struct SignInForm {
     pub fault: Option<String>,
     /// True if links can be mailed.
     pub sends_mail: bool,
+    /// True if companies' providers can be reached.
+    pub has_company: bool,
     /// True where nothing encrypts the connection.
     pub is_plain_http: bool,
 }
@@ -167,6 +169,8 @@ pub(crate) struct ConfirmForm {
     pub email: String,
     /// False if the person signs in by mailed link alone.
     pub has_password: bool,
+    /// Address of company sign-in for a person who signed in by it; empty for others.
+    pub company: String,
     /// Token of the session's forms.
     pub form_token: String,
     /// Fault of the password; empty if there is none.
@@ -221,6 +225,7 @@ mod tests {
             email: evil.clone(),
             fault: Some(evil.clone()),
             sends_mail: true,
+            has_company: true,
             is_plain_http: true,
         };
         let join = |proof| {
@@ -264,6 +269,7 @@ mod tests {
             next: evil.clone(),
             email: evil.clone(),
             has_password: true,
+            company: evil.clone(),
             form_token: evil.clone(),
             fault: evil.clone(),
         };

@@ -48,6 +48,8 @@ const TOASTS: &[(&str, &str, &str)] = &[
     ("not-down", "The outage is over", "{} outages are over"),
     ("set-up", "Set up. The first check runs now", "{} sites set up"),
     ("steps-dismissed", "The list is gone for all owners", "{} lists are gone"),
+    ("company-works", "The provider’s configuration works", "{} providers work"),
+    ("company-removed", "Company sign-in removed", "{} company sign-ins removed"),
     ("factor-off", "Second factor turned off", "{} second factors turned off"),
     ("factor-needed", "Members need a second factor from now on", "{} settings saved"),
     ("recovery-code-used", "Signed in. 1 recovery code is left.", "Signed in. {} recovery codes are left."),
