@@ -25,6 +25,7 @@ mod browser_visits;
 mod cloned_identity;
 mod command_lines;
 mod command_output;
+mod company_sign_in;
 mod crash_durability;
 mod dashboard;
 mod dashboard_kills;

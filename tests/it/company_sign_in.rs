@@ -1,0 +1,82 @@
+//! Company sign-in through the real program, in Chromium, with a real OpenID Connect provider.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use parallax_core::company_sign_in::{CompanyDomain, CompanySignIn};
+use parallax_core::id::AccountId;
+use parallax_core::page::domain::DomainClaim;
+use parallax_store::disk::DiskOptions;
+use parallax_store::{Batch, Store};
+use parallax_tests::api_client::http_client_builder;
+use parallax_tests::installation::CoordinatorProcess;
+use reqwest::header::{CONTENT_TYPE, HeaderName};
+use reqwest::redirect::Policy;
+use serde_json::json;
+
+use crate::browser_visits::{screenshot_folder, tools, visit};
+
+const OWNER: &str = "owner@example.com";
+const PASSWORD: &str = "correct horse battery";
+/// Longest answer to a form that hashes a password.
+const LIMIT: Duration = Duration::from_secs(30);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newcomer_signs_in_with_the_provider_of_their_company() {
+    let Some(tools) = tools("a_newcomer_signs_in_with_the_provider_of_their_company") else { return };
+    // The provider is on this host.
+    let config = "[deliver]\nallow_private = true\n";
+    let mut coordinator = CoordinatorProcess::serve(SocketAddr::from(([127, 0, 0, 1], 0)), config).await;
+    let account = set_up(&coordinator).await;
+    coordinator.process.kill();
+    prove_domain(coordinator.data().join("store"), account).await;
+    coordinator.restart().await;
+    let told = json!({
+        "base": coordinator.ready.base_url.trim_end_matches('/'),
+        "page": coordinator.ready.base_url,
+        "account": account.to_string(),
+        "email": OWNER,
+        "password": PASSWORD,
+        "shots": screenshot_folder(),
+        "modules": tools.modules(),
+    });
+    visit(&tools, "page/company_sign_in.mjs", &told).await;
+}
+
+/// Makes an account with an owner who has a password.
+async fn set_up(coordinator: &CoordinatorProcess) -> AccountId {
+    let run = |words: &[&str]| coordinator.run_command(words).unwrap_or_else(|fault| panic!("{fault}"));
+    coordinator.create_account_of(OWNER, "pro");
+    let link = run(&["account", "link"]);
+    let text = |name: &str| link[name].as_str().unwrap_or_default().to_owned();
+    let form = format!("email={OWNER}&name=Olga&password={}", PASSWORD.replace(' ', "+"));
+    let client = http_client_builder(LIMIT).redirect(Policy::none()).build().expect("a client");
+    let request = client.post(text("setUpUrl")).header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+    let response = request.header(HeaderName::from_static("sec-fetch-site"), "same-origin").send().await;
+    assert_eq!(response.expect("an answer").status(), 303);
+    text("account").parse().expect("an id")
+}
+
+/// Stores a proved email domain, as a look-up of its TXT record would.
+async fn prove_domain(folder: PathBuf, account: AccountId) {
+    let open = move || Store::on_disk(&folder, DiskOptions::default());
+    let store = tokio::task::spawn_blocking(open).await.expect("no panic").expect("the store opens");
+    let owner = store.reader().person_by_email(OWNER).expect("a read").expect("the owner is stored").value;
+    let now = owner.created_at;
+    let claim = DomainClaim::new("shop.example".to_owned(), "token".to_owned(), now);
+    let company = CompanySignIn {
+        account,
+        issuer: "https://id.shop.example".to_owned(),
+        client_id: "before".to_owned(),
+        client_secret: "before".to_owned(),
+        domains: vec![CompanyDomain { claim, proved_at: Some(now) }],
+        is_required: false,
+        covers_second_factor: false,
+        worked_at: None,
+    };
+    let mut batch = Batch::new();
+    batch.write(company);
+    store.commit(batch).await.expect("a commit");
+    store.close().await;
+}
