@@ -59,11 +59,12 @@ const DASHBOARD: &[&str] = &[
     "dashboard/print.css",
 ];
 /// Scripts by the name under which they are served.
-const SCRIPTS: [(&str, &[&str]); 5] = [
+const SCRIPTS: [(&str, &[&str]); 6] = [
     ("theme.js", &["theme.js"]),
     ("page.js", &["times.js", "parts.js", "live_updates.js", "page.js"]),
     ("embed.js", &["parts.js", "live_updates.js", "embed.js"]),
     ("reference.js", &["reference.js"]),
+    ("passkeys.js", &["dashboard/passkeys.js"]),
     (
         "dashboard.js",
         &[

@@ -1,5 +1,5 @@
 //! The dashboard in Chromium: every screen in both widths and themes, its scripts in use, jobs with their clicks counted,
-//! an account without pages and monitors, and a viewer.
+//! an account without pages and monitors, a viewer, and passkeys.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use parallax_core::role::Role;
 use parallax_store::disk::DiskOptions;
 use parallax_store::{Batch, Store};
 use parallax_tests::api_client::http_client_builder;
+use parallax_tests::free_ports::free_port;
 use parallax_tests::installation::CoordinatorProcess;
 use reqwest::header::{CONTENT_TYPE, HeaderName};
 use reqwest::redirect::Policy;
@@ -74,6 +75,27 @@ async fn an_account_begins_with_nothing() {
         "modules": tools.modules(),
     });
     visit(&tools, "page/dashboard_empty.mjs", &told).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_passkey_signs_in_confirms_and_is_removed() {
+    let Some(tools) = tools("a_passkey_signs_in_confirms_and_is_removed") else { return };
+    // An address has no passkeys; localhost has them without a certificate.
+    let port = free_port();
+    let config = format!("base_url = \"http://localhost:{port}\"\n");
+    let coordinator = CoordinatorProcess::serve_at(SocketAddr::from(([127, 0, 0, 1], port)), &config).await;
+    run(&coordinator, &["account", "create", "--email", OWNER, "--plan", "pro"]);
+    let told = json!({
+        "base": base(&coordinator),
+        "page": base(&coordinator),
+        "setup": set_up_link(&coordinator).1,
+        "site": "https://first.example",
+        "email": OWNER,
+        "password": PASSWORD,
+        "shots": screenshot_folder(),
+        "modules": tools.modules(),
+    });
+    visit(&tools, "page/passkeys.mjs", &told).await;
 }
 
 fn base(coordinator: &CoordinatorProcess) -> &str {

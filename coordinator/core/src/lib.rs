@@ -50,6 +50,7 @@ pub mod outage;
 pub mod outage_evidence;
 pub mod page;
 pub mod page_view;
+pub mod passkey;
 pub mod patch;
 pub mod person;
 pub mod plan;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compat;
 use crate::id::{AccountId, PersonId};
+use crate::passkey::PersonPasskeys;
 use crate::role::Role;
 use crate::second_factor::SecondFactor;
 use crate::time::Timestamp;
@@ -40,6 +41,9 @@ pub struct Person {
     /// Their second factor. Older records end here.
     #[serde(deserialize_with = "compat::or_default")]
     pub second_factor: SecondFactor,
+    /// Their passkeys. Older records end here.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub passkeys: PersonPasskeys,
 }
 
 impl Person {
@@ -51,7 +55,7 @@ impl Person {
 
 impl fmt::Debug for Person {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, email, name, password_hash, is_operator, created_at, second_factor } = self;
+        let Self { id, email, name, password_hash, is_operator, created_at, second_factor, passkeys } = self;
         f.debug_struct("Person")
             .field("id", id)
             .field("email", email)
@@ -60,6 +64,7 @@ impl fmt::Debug for Person {
             .field("is_operator", is_operator)
             .field("created_at", created_at)
             .field("second_factor", second_factor)
+            .field("passkeys", passkeys)
             .finish()
     }
 }
@@ -126,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_from_before_second_factors_is_read() {
+    fn a_record_from_before_second_factors_or_passkeys_is_read() {
         let person = Person {
             id: PersonId::from_u128(1),
             email: "ann@example.com".to_owned(),
@@ -135,11 +140,14 @@ mod tests {
             is_operator: true,
             created_at: Timestamp::from_millis(7),
             second_factor: SecondFactor::default(),
+            passkeys: PersonPasskeys::default(),
         };
         let bytes = postcard::to_allocvec(&person).unwrap();
-        assert_eq!(bytes[bytes.len() - 2..], [0, 0], "no app, and none that waits");
-        assert_eq!(postcard::from_bytes::<Person>(&bytes[..bytes.len() - 2]).unwrap(), person);
-        assert!(postcard::from_bytes::<Person>(&bytes[..bytes.len() - 1]).is_err(), "a part of the field is damage");
+        assert_eq!(bytes[bytes.len() - 3..], [0, 0, 0], "no app, none that waits, no passkeys");
+        for missing in [1, 3] {
+            assert_eq!(postcard::from_bytes::<Person>(&bytes[..bytes.len() - missing]).unwrap(), person, "{missing}");
+        }
+        assert!(postcard::from_bytes::<Person>(&bytes[..bytes.len() - 2]).is_err(), "a part of the field is damage");
     }
 
     #[test]
@@ -160,6 +168,7 @@ mod tests {
             is_operator: false,
             created_at: Timestamp::from_millis(0),
             second_factor: SecondFactor::default(),
+            passkeys: PersonPasskeys::default(),
         };
         assert!(!format!("{person:?}").contains("secret"));
         assert_eq!(person.display_name(), "ann@example.com");

@@ -18,6 +18,8 @@ mod notifications;
 mod page_deletion;
 mod page_events;
 mod page_limits;
+mod passkey_attacks;
+mod passkeys;
 mod people;
 mod second_factor;
 mod set_up;

@@ -79,7 +79,7 @@ pub(crate) enum AdminCommand {
         /// True to make them an operator.
         is_operator: bool,
     },
-    /// Remove a person's lost second factor.
+    /// Remove a person's lost second factor and passkeys.
     AccountFactorOff {
         /// Email address of the person.
         email: String,

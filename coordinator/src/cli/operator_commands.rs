@@ -141,12 +141,12 @@ pub(super) enum AccountCommand {
         #[command(flatten)]
         target: CommandTarget,
     },
-    /// Remove the second factor of a person who lost their app and recovery codes; they are signed out everywhere
+    /// Remove the second factor and passkeys of a person who lost them; they are signed out everywhere
     Factor {
         /// Email address with which the person signs in
         #[arg(long)]
         email: String,
-        /// `off`; the person turns another one on by themselves
+        /// `off`; the person sets up new ones by themselves
         state: FactorSwitch,
         #[command(flatten)]
         target: CommandTarget,

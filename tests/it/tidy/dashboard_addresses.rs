@@ -24,7 +24,7 @@ const VARIABLES: [(&str, &str); 8] = [
 ];
 
 /// Routes without a screen of their own, or with one that needs more than the demo's data, and why.
-const OTHERS: [(&str, &str); 9] = [
+const OTHERS: [(&str, &str); 12] = [
     ("/app/live", "a stream"),
     ("/app/pages/{page}/subscribers.csv", "a file"),
     ("/app/account/audit.csv", "a file"),
@@ -33,6 +33,9 @@ const OTHERS: [(&str, &str); 9] = [
     ("/app/mesh/invitations/{invitation}", "drawn by `agent-invited`"),
     ("/app/account/members/{person}/remove", "needs a second member that may be removed"),
     ("/app/account/switch", "needs a person with two accounts"),
+    ("/app/account/security/passkeys/new", "needs an address with passkeys, which an IP address has not"),
+    ("/app/account/security/passkeys/{passkey}", "the same"),
+    ("/app/account/security/passkeys/{passkey}/remove", "the same"),
     ("/confirm", "drawn on the way to other screens"),
 ];
 

@@ -122,6 +122,11 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
         &["coordinator/service/src/people"],
         "a company's provider is asked, and its proof verified, where the session is made",
     ),
+    RestrictedName(
+        "webauthn_rs",
+        &["coordinator/service/src/people/passkeys"],
+        "answers of passkeys are verified where their ceremonies are, once each",
+    ),
     RestrictedName("qrcode", &["coordinator/web/src/views/dashboard"], "only the set-up of an app shows a QR code"),
 ];
 

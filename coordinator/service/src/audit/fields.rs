@@ -14,6 +14,7 @@ use parallax_core::incident::series::Series;
 use parallax_core::key::ApiKey;
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
+use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::subscriber::Subscriber;
 use parallax_core::vantage::{Region, RegionSet};
@@ -77,6 +78,10 @@ fn regions(value: &Option<RegionSet>) -> String {
 /// The number of things in a choice; empty for all.
 fn count<T>(value: &Option<Vec<T>>) -> String {
     value.as_ref().map_or_else(String::new, |chosen| chosen.len().to_string())
+}
+
+fn passkey_names(passkeys: &PersonPasskeys) -> String {
+    passkeys.all().iter().map(|passkey| passkey.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 impl LoggedRecord for Monitor {
@@ -306,6 +311,7 @@ impl LoggedRecord for Person {
             .shown("Recovery codes left", (&old_factor.recovery_codes(), &factor.recovery_codes()), |codes| {
                 codes.len().to_string()
             })
+            .shown("Passkeys", (&passkey_names(&self.passkeys), &passkey_names(&new.passkeys)), text)
             .shown("Operator", (&self.is_operator, &new.is_operator), yes_or_no);
     }
 }

@@ -2,6 +2,7 @@
 
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
+use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
 use parallax_core::plan::PlanLimitError;
 use parallax_core::role::Role;
@@ -150,8 +151,8 @@ impl PeopleService {
         }
         let (now, password_hash) = (self.context.now(), Some(password::hash(&details.password).await?));
         let (id, email) = (PersonId::new(now, rand::random()), email.to_owned());
-        let (is_operator, second_factor) = (false, SecondFactor::default());
-        Ok(Person { id, email, name, password_hash, is_operator, created_at: now, second_factor })
+        let (is_operator, second_factor, passkeys) = (false, SecondFactor::default(), PersonPasskeys::default());
+        Ok(Person { id, email, name, password_hash, is_operator, created_at: now, second_factor, passkeys })
     }
 
     async fn add_member(

@@ -41,6 +41,7 @@ impl PeopleService {
     pub async fn list_members(&self, caller: &Caller) -> ServiceResult<Vec<MemberDetails>> {
         caller.require(Permission::ManageAccount)?;
         let (account, now) = (caller.account, self.context.now());
+        let host = self.passkey_host().map(str::to_owned);
         let mut members = self
             .context
             .store()
@@ -53,7 +54,8 @@ impl PeopleService {
                     // Not those of other accounts, which are not this owner's affair.
                     let sessions = sessions.filter(|it| it.account == account && it.is_valid(now));
                     let last_seen_at = sessions.map(|it| it.last_used_at).max();
-                    let has_factor = stored.value.second_factor.is_active();
+                    let has_passkey = |host: &String| stored.value.passkeys.of_host(host).next().is_some();
+                    let has_factor = stored.value.second_factor.is_active() || host.as_ref().is_some_and(has_passkey);
                     let (name, email) = (stored.value.name, stored.value.email);
                     members.push(MemberDetails { person, name, email, role, has_factor, joined_at, last_seen_at });
                 }

@@ -2,6 +2,7 @@
 
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::page::access::normalize_email;
+use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, Person, check_password};
 use parallax_core::plan::PlanLimitError;
 use parallax_core::role::Role;
@@ -57,8 +58,8 @@ impl PeopleService {
         };
         let now = self.context.now();
         let id = PersonId::new(now, rand::random());
-        let (is_operator, second_factor) = (false, SecondFactor::default());
-        let person = &Person { id, email, name, password_hash, is_operator, created_at: now, second_factor };
+        let (is_operator, second_factor, passkeys) = (false, SecondFactor::default(), PersonPasskeys::default());
+        let person = &Person { id, email, name, password_hash, is_operator, created_at: now, second_factor, passkeys };
         let member = AccountMember::new((account, id), new.role, now);
         // One at a time, since an email address is taken once.
         let _making = self.context.create_lock.lock().await;

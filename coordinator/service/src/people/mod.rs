@@ -1,5 +1,5 @@
-//! Persons who sign in to the dashboard: set-up of an account, invitations to it, sign-in by password or mailed link, a
-//! new password, and their sessions.
+//! Persons who sign in to the dashboard: set-up of an account, invitations to it, sign-in by passkey, password or mailed
+//! link, a new password, and their sessions.
 //!
 //! A session is found by the hash of a secret in the browser's cookie, and each sign-in makes a new one. An unknown
 //! address, a wrong password and a person without an account are answered alike, after the same work.
@@ -15,6 +15,7 @@ mod joining;
 mod links;
 mod member_changes;
 mod members;
+mod passkeys;
 mod password_reset;
 mod passwords;
 mod second_factor;
@@ -50,9 +51,14 @@ pub use self::joining::{InvitedPerson, JoinDetails, JoinInvitation};
 pub use self::links::DashboardLinkRequest;
 pub use self::member_changes::MemberDetails;
 pub use self::members::NewPerson;
+use self::passkeys::RelyingParty;
+use self::passkeys::ceremonies::PasskeyCeremonies;
+#[cfg(any(test, feature = "test-world"))]
+pub use self::passkeys::soft_authenticator;
+pub use self::passkeys::{PasskeyAnswer, PasskeyChallenge};
 pub use self::passwords::PasswordSignIn;
 use self::second_factor::PendingSignIns;
-pub use self::second_factor::{CodeSignIn, FactorSetUp, PENDING_SECONDS, SignInStep};
+pub use self::second_factor::{CodeSignIn, FactorSetUp, PENDING_SECONDS, SecondSteps, SignInStep};
 pub use self::set_up::{SetUpAccount, SetUpDetails};
 use crate::audit::ChangeAuthor;
 use crate::context::ServiceContext;
@@ -86,6 +92,10 @@ pub struct PeopleService {
     txt_lookup: Arc<dyn TxtLookup>,
     /// Sign-ins that wait for the code of a second factor.
     pending_sign_ins: PendingSignIns,
+    /// The dashboard as passkeys know it; none where browsers have no passkeys.
+    relying_party: Option<RelyingParty>,
+    /// Ceremonies of passkeys that wait for their answer.
+    passkey_ceremonies: PasskeyCeremonies,
 }
 
 /// A valid session with its person.
@@ -155,6 +165,8 @@ impl PeopleService {
             failure_log_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
             invitation_limits: InvitationLimits::new(),
             pending_sign_ins: PendingSignIns::default(),
+            relying_party: RelyingParty::of(context.base_url()),
+            passkey_ceremonies: PasskeyCeremonies::default(),
         }
     }
 

@@ -152,16 +152,22 @@ impl PeopleService {
             return self.require_confirmed(current);
         }
         self.check_current(current, text).await?;
-        let (id, now) = (current.session.id, self.context.now());
         self.context
             .commit_change(current.person.id.to_u128(), || async move {
-                let stored = self.context.store().reader().login_session(id)?.ok_or(ServiceError::NotFound)?;
                 let mut batch = Batch::new();
-                batch.expect(Expect::LoginSession(id, Presence::At(stored.revision)));
-                batch.write(LoginSession { confirmed_at: now, ..stored.value });
+                self.write_confirmation(current, &mut batch)?;
                 Ok(((), Some(batch)))
             })
             .await
+    }
+
+    /// Writes a session whose person just confirmed their identity, in a batch.
+    pub(super) fn write_confirmation(&self, current: &CurrentSession, batch: &mut Batch) -> ServiceResult<()> {
+        let (id, now) = (current.session.id, self.context.now());
+        let stored = self.context.store().reader().login_session(id)?.ok_or(ServiceError::NotFound)?;
+        batch.expect(Expect::LoginSession(id, Presence::At(stored.revision)));
+        batch.write(LoginSession { confirmed_at: now, ..stored.value });
+        Ok(())
     }
 
     /// Checks that the person confirmed their identity within the last ten minutes.
@@ -180,7 +186,7 @@ impl PeopleService {
             // Their identity is proved by a mailed link alone.
             return self.require_confirmed(current);
         }
-        let counted = self.count_try(CountedTry { email: confirmation_key(&person.email), network: None }, false)?;
+        let counted = self.begin_confirmation(&person.email)?;
         if self.verify(text, person.password_hash.as_deref(), &counted).await? {
             self.forget_tries(&counted);
             return Ok(());
@@ -220,7 +226,7 @@ impl PeopleService {
     }
 
     /// Counts a try, unless its email address or network has to wait. `is_familiar` ignores the delay of the address.
-    fn count_try(&self, counted: CountedTry, is_familiar: bool) -> ServiceResult<CountedTry> {
+    pub(super) fn count_try(&self, counted: CountedTry, is_familiar: bool) -> ServiceResult<CountedTry> {
         let now = self.context.now();
         let (mut emails, mut networks) = (lock(&self.email_delays), lock(&self.network_delays));
         let of_email = if is_familiar { 0 } else { emails.wait_seconds(&counted.email, now) };
@@ -245,6 +251,11 @@ impl PeopleService {
     /// this far, so strangers can't delay it, and no network is exempt.
     pub(super) fn begin_code_try(&self, email: &str, browser: &BrowserInfo) -> ServiceResult<CountedTry> {
         self.count_try(CountedTry { email: code_key(email), network: browser.network_key }, false)
+    }
+
+    /// Counts a confirmation of a signed-in person, by password or passkey, before it is verified.
+    pub(super) fn begin_confirmation(&self, email: &str) -> ServiceResult<CountedTry> {
+        self.count_try(CountedTry { email: confirmation_key(email), network: None }, false)
     }
 
     /// Forgets a person's failures once they are signed in. Until the code of a second factor was right they stay, and

@@ -5,6 +5,7 @@ use parallax_core::destination::{Channel, Destination};
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
 use parallax_core::page::access::normalize_email;
+use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
 use parallax_core::plan::{Plan, PlanLimitError};
 use parallax_core::role::Role;
@@ -197,8 +198,8 @@ impl PeopleService {
                 let id = PersonId::new(now, rand::random());
                 batch.expect(Expect::Person(id, Presence::Absent));
                 let (email, name) = (owner.email.clone(), owner.name.clone());
-                let second_factor = SecondFactor::default();
-                Person { id, email, name, password_hash, is_operator, created_at: now, second_factor }
+                let (second_factor, passkeys) = (SecondFactor::default(), PersonPasskeys::default());
+                Person { id, email, name, password_hash, is_operator, created_at: now, second_factor, passkeys }
             }
         };
         let id = person.id;

@@ -9,12 +9,14 @@ use parallax_core::time::{HOUR, MINUTE};
 use parallax_store::Batch;
 
 use crate::ServiceError;
+use crate::people::soft_authenticator::SoftPasskey;
 use crate::people::{
     BrowserInfo, CompanyOptions, CompanyRefusal, JoinDetails, NewPerson, PasswordSignIn, ProviderEdit, SignInStep,
 };
 use crate::test_world::CompanyWorld;
 
 const EMAIL: &str = "ann@shop.example";
+const ORIGIN: &str = "https://status.example";
 const PASSWORD: &str = "correct horse";
 
 /// Adds Ann, who has a password and operates the installation, to the owner's account and to another one.
@@ -60,6 +62,9 @@ async fn a_company_opens_no_other_account_of_a_person() {
     let passwords = (PASSWORD, "another horse");
     assert!(is_refused(people.change_password(&ann, passwords, &browser).await.unwrap_err()));
     assert!(is_refused(people.begin_factor(&ann).await.unwrap_err()));
+    assert!(is_refused(people.begin_passkey_registration(&ann).unwrap_err()));
+    assert!(is_refused(people.rename_passkey(&ann, "none", "Mine").await.unwrap_err()));
+    assert!(is_refused(people.remove_passkey(&ann, "none").await.unwrap_err()));
     assert!(is_refused(people.turn_factor_off(&ann).await.unwrap_err()));
     assert!(is_refused(people.renew_recovery_codes(&ann).await.unwrap_err()));
     let seen: Vec<_> = people.sessions(&ann).await.unwrap().into_iter().map(|it| it.account).collect();
@@ -122,10 +127,18 @@ async fn a_member_of_one_account_alone_is_led_to_its_provider() {
     let people = &company.world.service.people;
     let password = Some(PASSWORD.to_owned());
     let ann = NewPerson { email: EMAIL.to_owned(), name: String::new(), role: Role::Viewer, password };
-    people.add_as_operator(company.world.owner.id, &ann).await.unwrap();
+    let ann = people.add_as_operator(company.world.owner.id, &ann).await.unwrap().id;
+    let mut passkey = SoftPasskey::new(ORIGIN);
+    people.test_passkey(ann, &mut passkey).await;
     company.set_options(true, false).await;
-    let step = by_password(&company).await;
-    assert!(matches!(step, SignInStep::Company(account) if account == company.world.owner.id));
+    let by_passkey = async |passkey: &mut SoftPasskey| {
+        let challenge = people.begin_passkey_sign_in(&[1; 16], &BrowserInfo::default()).unwrap();
+        let answer = passkey.get(&challenge);
+        people.sign_in_by_passkey((&[1; 16], &answer), true, &BrowserInfo::default()).await.unwrap()
+    };
+    for step in [by_password(&company).await, by_passkey(&mut passkey).await] {
+        assert!(matches!(step, SignInStep::Company(account) if account == company.world.owner.id));
+    }
 }
 
 #[tokio::test]

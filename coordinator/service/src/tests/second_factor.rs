@@ -97,7 +97,10 @@ async fn every_way_in_asks_for_the_code() {
     let (world, people) = (&ann.world, &ann.world.service.people);
     // By password.
     let token = ann.pending().await;
-    assert!(people.awaits_code(&token) && people.authenticate(&token).unwrap().is_none(), "no session before the code");
+    assert!(
+        people.second_steps(&token).unwrap().is_some() && people.authenticate(&token).unwrap().is_none(),
+        "no session before the code"
+    );
     assert!(is_wrong(&ann.enter(&token, "000000").await) && is_wrong(&ann.enter(&token, "").await));
     assert_eq!(ann.enter(&token, &ann.code()).await, Ok(None));
     assert_eq!(ann.enter(&token, &ann.code()).await, Err(ServiceError::NotFound), "it is complete");

@@ -146,9 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn persons_and_accounts_without_a_second_factor_are_read() {
-        // None active, and none pending.
-        assert_read_without_last_field(&person(1, 1), 2);
+    fn persons_and_accounts_without_a_second_factor_or_passkeys_are_read() {
+        // None active, none pending, and no passkeys, which came later.
+        assert_read_without_last_field(&person(1, 1), 3);
+        assert_read_without_last_field(&person(1, 1), 1);
         assert_read_without_last_field(&account(1), 1);
     }
 

@@ -8,7 +8,7 @@
 //! | `vd` deliveries | the same of their recipients, and whole messages with links that need no sign-in |
 //! | `dr` stored responses | secrets that a response showed once, and records that an undo brings back |
 //! | `pi` pings | bodies that jobs sent |
-//! | `de` persons | the secret of their authenticator app |
+//! | `de` persons | the secret of their authenticator app; passkeys are public keys |
 //! | `dy` company sign-ins | the secret of this service at the provider |
 //! | `al` audit log | names of persons, mail addresses, and values of settings |
 //!

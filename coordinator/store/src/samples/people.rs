@@ -5,6 +5,7 @@ use parallax_core::id::PersonId;
 use parallax_core::login_session::{LoginSession, LoginSessionId};
 use parallax_core::one_time_link::{LinkId, LinkKind, OneTimeLink};
 use parallax_core::page::domain::DomainClaim;
+use parallax_core::passkey::{PasskeyId, PersonPasskey, PersonPasskeys};
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::role::Role;
 use parallax_core::second_factor::{FactorSecret, RecoveryCodeHash, SecondFactor};
@@ -24,6 +25,7 @@ pub fn person(n: u128, email: u8) -> Person {
         is_operator: n == 1,
         created_at: at(1),
         second_factor: second_factor(n),
+        passkeys: passkeys(n),
     }
 }
 
@@ -35,6 +37,23 @@ fn second_factor(n: u128) -> SecondFactor {
         factor.activate(7, vec![RecoveryCodeHash([n as u8; 32])], at(1));
     }
     factor
+}
+
+/// A passkey for even numbers, none for odd ones.
+fn passkeys(n: u128) -> PersonPasskeys {
+    let mut passkeys = PersonPasskeys::default();
+    if n.is_multiple_of(2) {
+        let sample = PersonPasskey {
+            id: PasskeyId([n as u8; 16]),
+            name: "Phone".to_owned(),
+            host: "status.example.com".to_owned(),
+            created_at: at(1),
+            last_used_at: None,
+            credential: "{}".to_owned(),
+        };
+        passkeys.add(sample).unwrap_or_default();
+    }
+    passkeys
 }
 
 pub fn account_member(account: u128, person: u128, role: Role) -> AccountMember {

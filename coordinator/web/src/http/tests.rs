@@ -17,6 +17,7 @@ mod dashboard_members;
 mod dashboard_monitor_forms;
 mod dashboard_monitor_list;
 mod dashboard_monitors;
+mod dashboard_passkeys;
 mod dashboard_route_table;
 mod dashboard_routes;
 mod dashboard_screens;

@@ -39,6 +39,7 @@ static DASHBOARD_STYLE: LazyLock<Asset> =
     LazyLock::new(|| asset("dashboard", "css", STYLE, prepared!("dashboard.css")));
 static DASHBOARD_SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| asset("dashboard", "js", SCRIPT, prepared!("dashboard.js")));
+static PASSKEY_SCRIPT: LazyLock<Asset> = LazyLock::new(|| asset("passkeys", "js", SCRIPT, prepared!("passkeys.js")));
 static ICON: LazyLock<Asset> = LazyLock::new(|| asset("icon", "svg", "image/svg+xml", prepared!("icon.svg")));
 
 /// Script for other websites, without its texts.
@@ -48,8 +49,19 @@ pub(crate) const WIDGET: &str = prepared!("widget.js");
 pub(crate) const ICONS: &str = prepared!("icons.svg");
 
 /// All files.
-pub(crate) fn all() -> [&'static Asset; 9] {
-    [&SITE, &THEME, &PAGE, &EMBED, &REFERENCE_STYLE, &REFERENCE_SCRIPT, &DASHBOARD_STYLE, &DASHBOARD_SCRIPT, &ICON]
+pub(crate) fn all() -> [&'static Asset; 10] {
+    [
+        &SITE,
+        &THEME,
+        &PAGE,
+        &EMBED,
+        &REFERENCE_STYLE,
+        &REFERENCE_SCRIPT,
+        &DASHBOARD_STYLE,
+        &DASHBOARD_SCRIPT,
+        &PASSKEY_SCRIPT,
+        &ICON,
+    ]
 }
 
 /// File name of the style sheet.
@@ -90,6 +102,11 @@ pub(crate) fn dashboard_style() -> &'static str {
 /// File name of the script of the dashboard.
 pub(crate) fn dashboard_script() -> &'static str {
     &DASHBOARD_SCRIPT.name
+}
+
+/// File name of the script of forms that ask for a passkey.
+pub(crate) fn passkey_script() -> &'static str {
+    &PASSKEY_SCRIPT.name
 }
 
 /// File name of the icon.

@@ -3,6 +3,7 @@
 use parallax_core::company_sign_in::{CompanySignIn, email_domain};
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::page::access::normalize_email;
+use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person};
 use parallax_core::role::Role;
 use parallax_core::second_factor::SecondFactor;
@@ -265,8 +266,9 @@ impl PeopleService {
         let (now, reader) = (self.context.now(), self.context.store().reader());
         let members = self.context.store().read(move |store| store.members_of(account)).await?;
         let known = reader.person_by_email(email)?;
-        // The person who chose that password may be another than the provider means.
-        let is_company_only = known.as_ref().is_some_and(|it| it.value.password_hash.is_some());
+        // The person who chose that password or passkey may be another than the provider means.
+        let has_own_way_in = |person: &Person| person.password_hash.is_some() || !person.passkeys.all().is_empty();
+        let is_company_only = known.as_ref().is_some_and(|it| has_own_way_in(&it.value));
         let person = match known {
             Some(stored) => {
                 batch.expect(Expect::Person(stored.value.id, Presence::At(stored.revision)));
@@ -276,8 +278,10 @@ impl PeopleService {
                 let id = PersonId::new(now, rand::random());
                 batch.expect(Expect::Person(id, Presence::Absent));
                 let name = proved.name.as_deref().and_then(|name| text::optional_line(name, MAX_NAME).ok().flatten());
-                let (email, second_factor) = (email.to_owned(), SecondFactor::default());
-                Person { id, email, name, password_hash: None, is_operator: false, created_at: now, second_factor }
+                let email = email.to_owned();
+                let (second_factor, passkeys) = (SecondFactor::default(), PersonPasskeys::default());
+                let (password_hash, is_operator) = (None, false);
+                Person { id, email, name, password_hash, is_operator, created_at: now, second_factor, passkeys }
             }
         };
         if members.iter().any(|it| it.value.company_subject == Some(subject) && it.value.person != person.id) {

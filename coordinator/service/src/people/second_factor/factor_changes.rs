@@ -3,6 +3,7 @@
 
 use parallax_core::id::PersonId;
 use parallax_core::page::access::normalize_email;
+use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::Person;
 use parallax_core::second_factor::{FactorSecret, SecondFactor};
 use parallax_core::validation::ValidationErrors;
@@ -35,11 +36,11 @@ impl PeopleService {
     /// [`ServiceError::ConfirmationRequired`].
     pub async fn begin_factor(&self, current: &CurrentSession) -> ServiceResult<()> {
         let secret = &FactorSecret(rand::random());
-        let begin = |factor: &mut SecondFactor| {
-            factor.begin(secret.clone(), self.context.now());
+        let begin = |person: &mut Person| {
+            person.second_factor.begin(secret.clone(), self.context.now());
             Ok(())
         };
-        self.change_factor(current, begin).await
+        self.change_person(current, begin).await
     }
 
     /// Returns the secret that waits for its first right code; none if there is none.
@@ -67,14 +68,14 @@ impl PeopleService {
     ) -> ServiceResult<(NewSession, Vec<String>)> {
         let (codes, hashes) = &recovery_code::new_codes(current.person.id);
         let digits: &String = &code.chars().filter(|sign| !sign.is_whitespace()).collect();
-        let activate = |factor: &mut SecondFactor| {
-            let now = self.context.now();
+        let activate = |person: &mut Person| {
+            let (factor, now) = (&mut person.second_factor, self.context.now());
             let secret = factor.pending_secret(now).ok_or(ServiceError::NotFound)?;
             let step = totp::matching_step(secret, digits, now);
             let step = step.ok_or_else(|| ValidationErrors::single("code", "is wrong"))?;
             if factor.activate(step, hashes.clone(), now) { Ok(()) } else { Err(ServiceError::NotFound) }
         };
-        let session = self.change_factor_and_session(current, activate).await?;
+        let session = self.change_person_and_session(current, activate).await?;
         tracing::info!(person = %current.person.id, "a second factor was turned on");
         Ok((session, codes.clone()))
     }
@@ -84,7 +85,7 @@ impl PeopleService {
     /// # Errors
     /// [`ServiceError::ConfirmationRequired`], [`ServiceError::NotFound`] if it is off.
     pub async fn turn_factor_off(&self, current: &CurrentSession) -> ServiceResult<NewSession> {
-        let session = self.change_factor_and_session(current, turn_off).await?;
+        let session = self.change_person_and_session(current, |person| turn_off(&mut person.second_factor)).await?;
         tracing::info!(person = %current.person.id, "a second factor was turned off");
         Ok(session)
     }
@@ -95,19 +96,21 @@ impl PeopleService {
     /// [`ServiceError::ConfirmationRequired`], [`ServiceError::NotFound`] without a second factor.
     pub async fn renew_recovery_codes(&self, current: &CurrentSession) -> ServiceResult<Vec<String>> {
         let (codes, hashes) = &recovery_code::new_codes(current.person.id);
-        let replace = |factor: &mut SecondFactor| {
-            if factor.replace_recovery_codes(hashes.clone()) { Ok(()) } else { Err(ServiceError::NotFound) }
+        let replace = |person: &mut Person| {
+            let is_replaced = person.second_factor.replace_recovery_codes(hashes.clone());
+            if is_replaced { Ok(()) } else { Err(ServiceError::NotFound) }
         };
-        self.change_factor(current, replace).await?;
+        self.change_person(current, replace).await?;
         tracing::info!(person = %current.person.id, "recovery codes were replaced");
         Ok(codes.clone())
     }
 
-    /// Removes the second factor of a person who lost it, and ends their sessions; called by the operator.
+    /// Removes the second factor of a person who lost it, and their passkeys, each of which is one, too; ends their
+    /// sessions; called by the operator.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] if no person has the email address, [`ServiceError::Invalid`] if they have no second
-    /// factor.
+    /// factor and no passkey.
     pub async fn remove_factor_as_operator(&self, email: &str) -> ServiceResult<Person> {
         let email = normalize_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
         let id = self.context.store().reader().person_by_email(&email)?.ok_or(ServiceError::NotFound)?.value.id;
@@ -115,8 +118,11 @@ impl PeopleService {
             .context
             .commit_change(id.to_u128(), || async move {
                 let VersionedValue { revision, value: mut person } = self.person(id)?;
-                turn_off(&mut person.second_factor)
-                    .map_err(|_| ValidationErrors::single("email", "belongs to a person without a second factor"))?;
+                if !person.second_factor.is_active() && person.passkeys.all().is_empty() {
+                    let rule = "belongs to a person without a second factor and passkeys";
+                    return Err(ValidationErrors::single("email", rule).into());
+                }
+                (person.second_factor, person.passkeys) = (SecondFactor::default(), PersonPasskeys::default());
                 let mut batch = Batch::new();
                 let ended = self.end_sessions_of(id, |_| true, &mut batch).await?;
                 batch.expect(Expect::Person(id, Presence::At(revision))).write(person.clone());
@@ -131,11 +137,11 @@ impl PeopleService {
         Ok(person)
     }
 
-    /// Changes the second factor of the person at the browser, who must have confirmed.
-    async fn change_factor(
+    /// Changes the person at the browser, who must have confirmed.
+    async fn change_person(
         &self,
         current: &CurrentSession,
-        change: impl Fn(&mut SecondFactor) -> ServiceResult<()>,
+        change: impl Fn(&mut Person) -> ServiceResult<()>,
     ) -> ServiceResult<()> {
         Self::require_own_sign_in(current)?;
         self.require_confirmed(current)?;
@@ -144,7 +150,7 @@ impl PeopleService {
             .commit_change(id.to_u128(), || async move {
                 let mut batch = Batch::new();
                 self.expect_session(current, &mut batch)?;
-                self.write_factor(id, change, &mut batch)?;
+                self.write_changed(id, change, &mut batch)?;
                 self.context.log_change(current.author(), &mut batch)?;
                 Ok(((), Some(batch)))
             })
@@ -152,10 +158,10 @@ impl PeopleService {
     }
 
     /// Does the same, ends all sessions of the person, and gives the browser a new one.
-    async fn change_factor_and_session(
+    pub(in crate::people) async fn change_person_and_session(
         &self,
         current: &CurrentSession,
-        change: impl Fn(&mut SecondFactor) -> ServiceResult<()>,
+        change: impl Fn(&mut Person) -> ServiceResult<()>,
     ) -> ServiceResult<NewSession> {
         Self::require_own_sign_in(current)?;
         self.require_confirmed(current)?;
@@ -164,7 +170,7 @@ impl PeopleService {
             .context
             .commit_change(id.to_u128(), || async move {
                 let mut batch = Batch::new();
-                self.write_factor(id, change, &mut batch)?;
+                self.write_changed(id, change, &mut batch)?;
                 self.context.log_change(current.author(), &mut batch)?;
                 let ended = self.end_sessions_of(id, |_| true, &mut batch).await?;
                 let session = self.move_session(current, current.session.account, &mut batch)?;
@@ -175,14 +181,15 @@ impl PeopleService {
         Ok(session)
     }
 
-    fn write_factor(
+    /// Writes the person with a change, in a batch.
+    pub(in crate::people) fn write_changed(
         &self,
         id: PersonId,
-        change: impl Fn(&mut SecondFactor) -> ServiceResult<()>,
+        change: impl Fn(&mut Person) -> ServiceResult<()>,
         batch: &mut Batch,
     ) -> ServiceResult<()> {
         let VersionedValue { revision, value: mut person } = self.person(id)?;
-        change(&mut person.second_factor)?;
+        change(&mut person)?;
         batch.expect(Expect::Person(id, Presence::At(revision))).write(person);
         Ok(())
     }

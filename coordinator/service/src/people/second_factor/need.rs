@@ -1,6 +1,7 @@
 //! The setting "Members need a second factor", and the time that members have for it.
 
 use parallax_core::account::Account;
+use parallax_core::id::AccountId;
 use parallax_core::login_session::LoginSession;
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::second_factor::factor_deadline;
@@ -50,6 +51,29 @@ impl PeopleService {
         Ok(account.is_some_and(|account| account.value.factor_needed_since.is_some()))
     }
 
+    /// Returns true if a right password or link is not enough to sign a person in: they have an app; or a passkey, and an
+    /// account that needs a second factor, be it the one that they sign in to. Elsewhere a passkey is a way in of its own:
+    /// who has it at one device only must not be locked out at others.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub fn needs_second_step(&self, person: &Person, target: AccountId) -> ServiceResult<bool> {
+        if person.second_factor.is_active() {
+            return Ok(true);
+        }
+        if !self.has_passkey(person) {
+            return Ok(false);
+        }
+        let reader = self.context.store().reader();
+        let memberships = reader.memberships_of(person.id)?.into_iter().map(|it| it.value.account);
+        for account in memberships.chain([target]) {
+            if reader.account(account)?.is_some_and(|account| account.value.factor_needed_since.is_some()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns the time until which a member may go without a second factor; none if they have one or need none, or
     /// the company's provider asks for one.
     pub(in crate::people) fn factor_due(
@@ -58,7 +82,7 @@ impl PeopleService {
         member: &AccountMember,
         person: &Person,
     ) -> ServiceResult<Option<Timestamp>> {
-        if person.second_factor.is_active() {
+        if person.second_factor.is_active() || self.has_passkey(person) {
             return Ok(None);
         }
         if session.is_company && self.company(member.account)?.is_some_and(|company| company.covers_second_factor) {

@@ -9,6 +9,7 @@ use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
 use super::super::company::CompanyProof;
+use super::super::passkeys::verification::VerifiedPasskey;
 use super::super::{BrowserInfo, CurrentSession, NewSession, PeopleService, SessionToken};
 use super::pending_sign_ins::{PendingSignIn, SignInTarget};
 use super::{recovery_code, totp};
@@ -18,12 +19,12 @@ use crate::{ServiceError, ServiceResult};
 /// Longest code that is read, in bytes.
 const MAX_CODE: usize = 64;
 
-/// Next step after a right password, mailed link, invitation or set-up link.
+/// Next step after a right password, mailed link, invitation or set-up link. A passkey needs none.
 #[derive(Debug, Clone)]
 pub enum SignInStep {
     /// The person is signed in.
     Complete(NewSession),
-    /// The person has a second factor: the browser gets this secret, and with it enters a code.
+    /// The person has a second factor: the browser gets this secret, and with it enters a code or uses a passkey.
     Code(SessionToken),
     /// The account needs company sign-in: the browser goes there.
     Company(AccountId),
@@ -39,7 +40,16 @@ impl SignInStep {
     }
 }
 
-/// A sign-in that a code completed.
+/// Ways to complete a sign-in whose password or link was right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SecondSteps {
+    /// A code of the authenticator app, or a recovery code.
+    pub app: bool,
+    /// A passkey.
+    pub passkey: bool,
+}
+
+/// A sign-in that a code or passkey completed.
 #[derive(Debug, Clone)]
 pub struct CodeSignIn {
     /// The session.
@@ -61,6 +71,11 @@ impl CompleteProof {
     /// Proof of a person who is signed in.
     pub(in crate::people) const fn of_session(current: &CurrentSession) -> Self {
         Self { account: current.session.account, person: current.person.id, company: None }
+    }
+
+    /// Proof by a passkey, which is both factors: the person's device verified them before it signed.
+    pub(in crate::people) const fn of_passkey(account: AccountId, verified: &VerifiedPasskey) -> Self {
+        Self { account, person: verified.person(), company: None }
     }
 
     /// Proof without any, for tests.
@@ -104,7 +119,7 @@ impl PeopleService {
             return Ok(SignInStep::Company(target.account));
         }
         let is_covered = target.company.is_some_and(|company| company.covers_second_factor);
-        if person.second_factor.is_active() && !is_covered {
+        if !is_covered && self.needs_second_step(person, target.account)? {
             let (id, password_hash, began_at) = (person.id, person.password_hash.clone(), self.context.now());
             let pending = PendingSignIn { person: id, password_hash, target, is_kept, began_at, password_try: None };
             return Ok(SignInStep::Code(self.pending_sign_ins.add(pending)));
@@ -116,9 +131,25 @@ impl PeopleService {
         Ok(SignInStep::Complete(self.add_session(&proof, is_kept, browser, batch).await?))
     }
 
-    /// Returns true while a sign-in waits for its code at the browser with that cookie.
-    pub fn awaits_code(&self, token: &SessionToken) -> bool {
-        self.pending_sign_ins.get(token, self.context.now()).is_some()
+    /// Returns the ways to complete the sign-in that waits at the browser with that cookie; none if none waits.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub fn second_steps(&self, token: &SessionToken) -> ServiceResult<Option<SecondSteps>> {
+        let Some(pending) = self.pending_sign_ins.get(token, self.context.now()) else { return Ok(None) };
+        let Some(person) = self.context.store().reader().person(pending.person)?.map(|person| person.value) else {
+            return Ok(None);
+        };
+        Ok(Some(SecondSteps { app: person.second_factor.is_active(), passkey: self.has_passkey(&person) }))
+    }
+
+    /// Returns the person whose sign-in waits at the browser with that cookie.
+    ///
+    /// # Errors
+    /// [`ServiceError::NotFound`] if none waits.
+    pub(in crate::people) fn pending_person(&self, token: &SessionToken) -> ServiceResult<Person> {
+        let pending = self.pending_sign_ins.get(token, self.context.now()).ok_or(ServiceError::NotFound)?;
+        Ok(self.person(pending.person)?.value)
     }
 
     /// Completes a sign-in with a code of the app, or a recovery code, each of which counts once.
@@ -133,10 +164,28 @@ impl PeopleService {
         code: &str,
         browser: &BrowserInfo,
     ) -> ServiceResult<CodeSignIn> {
+        let accept = |person: &mut Person| {
+            // It was turned off meanwhile: the person signs in again.
+            if !person.second_factor.is_active() {
+                return Err(ServiceError::NotFound);
+            }
+            accept_code(person, code, self.context.now())
+        };
+        self.complete_pending(token, accept, browser).await
+    }
+
+    /// Completes the sign-in that waits at a browser, once `accept` finds its second step right. It returns the recovery
+    /// codes left, if it used one; a wrong step is [`ServiceError::Invalid`], which counts as a failed try.
+    pub(in crate::people) async fn complete_pending(
+        &self,
+        token: &SessionToken,
+        accept: impl Fn(&mut Person) -> ServiceResult<Option<usize>>,
+        browser: &BrowserInfo,
+    ) -> ServiceResult<CodeSignIn> {
         let pending = &self.pending_sign_ins.get(token, self.context.now()).ok_or(ServiceError::NotFound)?;
         let person = self.person(pending.person)?.value;
         let counted = self.begin_code_try(&person.email, browser)?;
-        let done = self.complete_sign_in(pending, code, browser).await;
+        let done = self.complete_sign_in(pending, &accept, browser).await;
         if matches!(done, Err(ServiceError::Invalid(_))) {
             self.log_failed_try(&person, browser)?;
         }
@@ -159,10 +208,10 @@ impl PeopleService {
     async fn complete_sign_in(
         &self,
         pending: &PendingSignIn,
-        code: &str,
+        accept: &impl Fn(&mut Person) -> ServiceResult<Option<usize>>,
         browser: &BrowserInfo,
     ) -> ServiceResult<CodeSignIn> {
-        let decide = || self.completed_sign_in(pending, code, browser);
+        let decide = || self.completed_sign_in(pending, accept, browser);
         let SignInTarget { account, invitation, .. } = &pending.target;
         if invitation.is_some() {
             // As for every invitation: one at a time.
@@ -182,18 +231,18 @@ impl PeopleService {
         }
     }
 
-    /// Checks a code, and collects what a right one writes: two with the same code can't both be committed.
+    /// Checks the second step, and collects what a right one writes: two with the same code can't both be committed.
     async fn completed_sign_in(
         &self,
         pending: &PendingSignIn,
-        code: &str,
+        accept: &impl Fn(&mut Person) -> ServiceResult<Option<usize>>,
         browser: &BrowserInfo,
     ) -> ServiceResult<(CodeSignIn, Option<Batch>)> {
         let VersionedValue { revision, value: mut person } = self.person(pending.person)?;
-        if person.password_hash != pending.password_hash || !person.second_factor.is_active() {
+        if person.password_hash != pending.password_hash {
             return Err(ServiceError::NotFound);
         }
-        let recovery_codes_left = accept_code(&mut person, code, self.context.now())?;
+        let recovery_codes_left = accept(&mut person)?;
         let (id, account, mut batch) = (person.id, pending.target.account, Batch::new());
         batch.expect(Expect::Person(id, Presence::At(revision)));
         match &pending.target.invitation {

@@ -1,4 +1,4 @@
-//! Confirmation of the password, before secrets are shown or settings of security change.
+//! Confirmation by passkey or password, before secrets are shown or settings of security change.
 
 use std::sync::Arc;
 
@@ -7,8 +7,10 @@ use futures_util::FutureExt;
 use parallax_service::ServiceError;
 use url::form_urlencoded;
 
+use super::factor_gate::{CONFIRM_BY_PASSKEY, CONFIRM_OPTIONS};
 use super::forms::{FormRefusal, SubmittedForm};
 use super::frame::query_param;
+use super::passkey_answer::{answer_of, challenge_reply, passkey_fault};
 use super::signed_in::safe_next;
 use super::{SignedIn, screen, see_other};
 use crate::http::HttpContext;
@@ -20,13 +22,18 @@ use crate::views::dashboard::ConfirmForm;
 
 /// Routes of the confirmation.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
-    vec![(
-        "/confirm",
-        vec![
-            (Method::GET, signed_in_route(|context, call| show(context, call).boxed())),
-            (Method::POST, signed_in_route(|context, call| submit(context, call).boxed())),
-        ],
-    )]
+    const POST: Method = Method::POST;
+    vec![
+        (
+            "/confirm",
+            vec![
+                (Method::GET, signed_in_route(|context, call| show(context, call).boxed())),
+                (POST, signed_in_route(|context, call| submit(context, call).boxed())),
+            ],
+        ),
+        (CONFIRM_BY_PASSKEY, vec![(POST, signed_in_route(|context, call| submit_passkey(context, call).boxed()))]),
+        (CONFIRM_OPTIONS, vec![(POST, signed_in_route(|context, call| passkey_options(context, call).boxed()))]),
+    ]
 }
 
 /// Redirects to the confirmation, and from there to a screen.
@@ -46,7 +53,7 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> Handl
     if context.service.people.require_confirmed(&call.caller.session).is_ok() {
         return Ok(see_other(safe_next(&next)));
     }
-    Ok(screen(form(&call.caller, safe_next(&next), String::new()).html()))
+    Ok(screen(form(&context, &call.caller, safe_next(&next)).html()))
 }
 
 /// `POST /confirm`
@@ -57,7 +64,8 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
         Ok(()) => Ok(see_other(next)),
         Err(error @ (ServiceError::Invalid(_) | ServiceError::TooManyTries { .. } | ServiceError::Busy { .. })) => {
             let refusal = FormRefusal::of(error)?;
-            let again = form(&call.caller, next, refusal.fault_or_problem("current"));
+            let fault = refusal.fault_or_problem("current");
+            let again = ConfirmForm { fault, ..form(&context, &call.caller, next) };
             Ok(refusal.status.apply(screen(again.html())))
         }
         Err(ServiceError::ConfirmationRequired) => Ok(ask_to_confirm(next)),
@@ -65,14 +73,38 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
     }
 }
 
-fn form(person: &SignedIn, next: &str, fault: String) -> ConfirmForm {
-    let company = person.session.session.is_company;
+/// `POST /confirm/passkey/options`: a challenge for the script.
+async fn passkey_options(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
+    challenge_reply(&context.service.people.begin_passkey_confirmation(&call.caller.session)?)
+}
+
+/// `POST /confirm/passkey`
+async fn submit_passkey(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    let SubmittedForm { form: fields, .. } = SubmittedForm::read(&mut call).await?;
+    let next = safe_next(fields.text("next"));
+    match context.service.people.confirm_by_passkey(&call.caller.session, &answer_of(&fields)).await {
+        Ok(()) => Ok(see_other(next)),
+        Err(error @ (ServiceError::Invalid(_) | ServiceError::TooManyTries { .. })) => {
+            let refusal = FormRefusal::of(error)?;
+            let passkey_fault = passkey_fault(&refusal);
+            let again = ConfirmForm { passkey_fault, ..form(&context, &call.caller, next) };
+            Ok(refusal.status.apply(screen(again.html())))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn form(context: &HttpContext, person: &SignedIn, next: &str) -> ConfirmForm {
+    let session = &person.session.session;
+    let company = if session.is_company { format!("/sign-in/oidc/{}", session.account) } else { String::new() };
     ConfirmForm {
         next: next.to_owned(),
         email: person.email.clone(),
         has_password: person.session.person.password_hash.is_some(),
-        company: company.then(|| format!("/sign-in/oidc/{}", person.session.session.account)).unwrap_or_default(),
+        company,
         form_token: person.form_token.clone(),
-        fault,
+        fault: String::new(),
+        has_passkey: context.service.people.has_passkey(&person.session.person),
+        passkey_fault: String::new(),
     }
 }

@@ -31,6 +31,9 @@ mod monitors;
 mod next_steps;
 mod overview;
 mod page_screen;
+mod passkey_answer;
+mod passkey_sign_in;
+mod passkeys;
 mod password_reset;
 mod person;
 mod plan;
@@ -87,6 +90,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         sign_in_code::rows(),
         company_sign_in::rows(),
         company_settings::rows(),
+        passkey_sign_in::rows(),
         confirm::rows(),
         incidents::rows(),
         alerts::rows(),
@@ -99,6 +103,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
         keys::rows(),
         security::rows(),
         second_factor::rows(),
+        passkeys::rows(),
         members::rows(),
         audit::rows(),
         plan::rows(),

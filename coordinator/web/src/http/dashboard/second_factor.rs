@@ -149,6 +149,7 @@ fn factor_form(
         secret: set_up.map(|it| FactorSecretView { text: it.secret, url: it.url }),
         is_replacement: session.person.second_factor.is_active(),
         is_overdue: session.is_factor_overdue(context.service.now()),
+        offers_passkeys: people.offers_passkeys(),
         has_other_accounts: call.caller.accounts > 1,
         form_token: call.caller.form_token.clone(),
         fault,

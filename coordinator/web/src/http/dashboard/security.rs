@@ -1,4 +1,4 @@
-//! Sign-in and security of a person: their password, the state of their second factor, and their sessions.
+//! Sign-in and security of a person: their password, the state of their second factor, their passkeys and sessions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::route::{HttpRoute, signed_in_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::{FactorState, Section, SecurityScreen, Toast, time};
+use crate::views::dashboard::{FactorState, PasskeyList, Section, SecurityScreen, Toast, time};
 
 /// Address of the screen.
 const SECURITY: &str = "/app/account/security";
@@ -95,5 +95,9 @@ async fn security_screen(
         codes_left: person.second_factor.recovery_codes_left(),
         is_needed,
     };
-    Ok(SecurityScreen::new(frame, (person.password_hash.is_some(), factor), (&sessions, session), now))
+    let people = &context.service.people;
+    let only_passkeys = !person.second_factor.is_active() && people.needs_second_step(person, session.account)?;
+    let passkeys = PasskeyList::new(person.passkeys.all(), people.passkey_host(), only_passkeys, now);
+    let screen = SecurityScreen::new(frame, (person.password_hash.is_some(), factor), (&sessions, session), now);
+    Ok(screen.with_passkeys(passkeys))
 }

@@ -1,4 +1,4 @@
-//! Sign-in by password or mailed link, and sign-out: plain forms that reveal nothing about who has an account.
+//! The form to sign in, by password or mailed link; and sign-out: plain forms that reveal nothing about who has an account.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResu
     if session.is_some() {
         return Ok(see_other(&next));
     }
-    Ok(screen(form(&context, &next, "", None).html()))
+    Ok(screen(sign_in_form(&context, &next, "", None).html()))
 }
 
 /// `POST /sign-in`
@@ -85,7 +85,7 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
                 }
                 other => return Err(other.into()),
             };
-            let page = screen(form(&context, next, &ask.email, Some(text)).html()).with_status(status);
+            let page = screen(sign_in_form(&context, next, &ask.email, Some(text)).html()).with_status(status);
             Ok(match wait {
                 Some(seconds) => page.with(RETRY_AFTER, HeaderValue::from(seconds)),
                 None => page,
@@ -101,11 +101,15 @@ async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Ha
     let (next, email) = (safe_next(fields.raw("next")).to_owned(), fields.raw("email").trim().to_owned());
     if !context.service.people.sends_mail() {
         let text = "This installation sends no mail. Sign in with your password.".to_owned();
-        return Ok(screen(form(&context, &next, &email, Some(text)).html()).with_status(StatusCode::BAD_REQUEST));
+        return Ok(
+            screen(sign_in_form(&context, &next, &email, Some(text)).html()).with_status(StatusCode::BAD_REQUEST)
+        );
     }
     if let Err(rule) = parallax_core::text::parse_email(&email) {
         let text = format!("The email address {rule}.");
-        return Ok(screen(form(&context, &next, &email, Some(text)).html()).with_status(StatusCode::BAD_REQUEST));
+        return Ok(
+            screen(sign_in_form(&context, &next, &email, Some(text)).html()).with_status(StatusCode::BAD_REQUEST)
+        );
     }
     let network = client_ip::client_ip(call.peer, &call.headers).map(|client| address_key(client.address));
     if let Some(network) = network {
@@ -157,13 +161,16 @@ async fn sign_out(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> H
     Ok(without_session(&context, see_other("/sign-in")).with(clear.0, clear.1))
 }
 
-fn form(context: &HttpContext, next: &str, email: &str, fault: Option<String>) -> SignInForm {
+/// The form, with what was entered and the reason why it was refused.
+pub(super) fn sign_in_form(context: &HttpContext, next: &str, email: &str, fault: Option<String>) -> SignInForm {
     SignInForm {
         next: next.to_owned(),
         email: email.to_owned(),
         fault,
         sends_mail: context.service.people.sends_mail(),
         has_company: context.service.people.offers_company_sign_in(),
+        offers_passkeys: context.service.people.offers_passkeys(),
+        passkey_fault: String::new(),
         is_plain_http: !is_https(context),
     }
 }

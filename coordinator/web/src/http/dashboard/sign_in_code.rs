@@ -9,7 +9,7 @@ use ::http::{Method, StatusCode};
 use futures_util::FutureExt;
 use parallax_core::id::AccountId;
 use parallax_service::ServiceError;
-use parallax_service::people::SignInStep;
+use parallax_service::people::{SecondSteps, SessionToken, SignInStep};
 use url::form_urlencoded;
 
 use super::forms::FormRefusal;
@@ -18,7 +18,7 @@ use super::session_cookie::{browser_info, pending_token, with_pending, with_sess
 use super::signed_in::{check_origin, safe_next};
 use super::{as_page, screen, see_other};
 use crate::http::HttpContext;
-use crate::http::error::HandlerResult;
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::public::FormFields;
 use crate::http::response::HttpResponse;
 use crate::http::route::{HttpRoute, public_route};
@@ -53,11 +53,10 @@ pub(super) fn reply_to_step(context: &HttpContext, step: &SignInStep, next: &str
 async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let next = query_param(&call.query, "next").unwrap_or_default();
     let token = pending_token(&context, &call.headers);
-    if !token.is_some_and(|token| context.service.people.awaits_code(&token)) {
-        return Ok(see_other(&address("/sign-in", &next)));
-    }
+    let steps = token.map(|token| context.service.people.second_steps(&token)).transpose()?.flatten();
+    let Some(steps) = steps else { return Ok(see_other(&address("/sign-in", &next))) };
     let is_recovery = query_param(&call.query, "recovery").is_some();
-    Ok(form(safe_next(&next), is_recovery, String::new()))
+    Ok(screen(form(steps, safe_next(&next), is_recovery).html()))
 }
 
 /// `POST /sign-in/code`
@@ -66,7 +65,10 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
     let fields = FormFields::read(&mut call).await?;
     let next = safe_next(fields.raw("next"));
     let Some(token) = pending_token(&context, &call.headers) else { return Ok(begin_again(next)) };
-    let again = |fault: String| form(next, fields.one("recovery").is_some(), fault);
+    let Some(steps) = context.service.people.second_steps(&token)? else { return Ok(begin_again(next)) };
+    let again = |fault: String| {
+        screen(form(steps, next, fields.one("recovery").is_some()).with_faults(fault, String::new()).html())
+    };
     match context.service.people.enter_code(&token, fields.raw("code"), &browser_info(&context, &call)).await {
         Ok(done) => {
             let next = match done.recovery_codes_left {
@@ -92,9 +94,20 @@ async fn submit(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handl
     }
 }
 
-fn form(next: &str, is_recovery: bool, fault: String) -> HttpResponse {
+/// Returns the form again after a passkey was refused; none if no sign-in waits any more.
+pub(super) fn passkey_form(
+    context: &HttpContext,
+    token: &SessionToken,
+    next: &str,
+    fault: String,
+) -> Result<Option<HttpResponse>, ApiError> {
+    let steps = context.service.people.second_steps(token)?;
+    Ok(steps.map(|steps| screen(form(steps, next, false).with_faults(String::new(), fault).html())))
+}
+
+fn form(steps: SecondSteps, next: &str, is_recovery: bool) -> CodeForm {
     let other = if is_recovery { address(CODE, next) } else { format!("{}&recovery=1", address(CODE, next)) };
-    screen(CodeForm::new(next, (is_recovery, other), fault).html())
+    CodeForm::new(steps, next, (is_recovery, other))
 }
 
 /// Returns the address at which a company sign-in begins.
@@ -108,8 +121,10 @@ pub(super) fn address(path: &str, next: &str) -> String {
     format!("{path}?{query}")
 }
 
-fn begin_again(next: &str) -> HttpResponse {
-    let text = "The code came more than 10 minutes after the password, or something changed meanwhile.".to_owned();
+/// Page for a sign-in that waits no more.
+pub(super) fn begin_again(next: &str) -> HttpResponse {
+    let text =
+        "The second step came more than 10 minutes after the password, or something changed meanwhile.".to_owned();
     let page = MessagePage::new("Sign in again", text).with_link(&address("/sign-in", next), "Sign in");
     screen(page.html()).with_status(StatusCode::FORBIDDEN)
 }

@@ -316,10 +316,14 @@ async fn every_screen_asks_a_stranger_to_sign_in() {
         "POST /setup/{token}/test",
         "POST /sign-in",
         "POST /sign-in/code",
+        "POST /sign-in/code/passkey",
+        "POST /sign-in/code/passkey/options",
         "POST /sign-in/company",
         "POST /sign-in/link",
         "POST /sign-in/link/{token}",
         "POST /sign-in/oidc/{account}",
+        "POST /sign-in/passkey",
+        "POST /sign-in/passkey/options",
     ];
     assert_eq!(public, without_session, "a new screen needs a session, or a line here");
 }

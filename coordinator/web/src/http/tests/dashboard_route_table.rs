@@ -18,7 +18,7 @@ use Users::{Editors, Members, Operators, Owners};
 pub(super) const LOGGED_READS: [&str; 2] = ["/app/pages/{page}/subscribers.csv", "/app/account/audit.csv"];
 
 /// Every signed-in route with its users. What uses up a thing comes after all that needs it.
-pub(super) const ROUTES: [(&str, &str, Users); 135] = [
+pub(super) const ROUTES: [(&str, &str, Users); 144] = [
     ("GET", "/app", Members),
     ("GET", "/app/live", Members),
     ("GET", "/app/search", Members),
@@ -151,8 +151,17 @@ pub(super) const ROUTES: [(&str, &str, Users); 135] = [
     ("GET", "/app/account/security/factor/off", Members),
     ("POST", "/app/account/security/factor/off", Members),
     ("POST", "/app/account/security/factor/codes", Members),
+    ("GET", "/app/account/security/passkeys/new", Members),
+    ("POST", "/app/account/security/passkeys/new", Members),
+    ("POST", "/app/account/security/passkeys/options", Members),
+    ("GET", "/app/account/security/passkeys/{passkey}", Members),
+    ("POST", "/app/account/security/passkeys/{passkey}", Members),
     ("GET", "/confirm", Members),
     ("POST", "/confirm", Members),
+    ("POST", "/confirm/passkey", Members),
+    ("POST", "/confirm/passkey/options", Members),
+    ("GET", "/app/account/security/passkeys/{passkey}/remove", Members),
+    ("POST", "/app/account/security/passkeys/{passkey}/remove", Members),
     ("POST", "/sign-out", Members),
 ];
 

@@ -84,7 +84,7 @@ async fn a_page_is_compressed_and_tagged_and_loads_only_its_own_assets() {
     let small = document(&client, "/p/shop/embed").await;
     for asset in crate::views::assets::all() {
         let path = format!("/assets/{}", asset.name);
-        let is_of_a_page = !["reference-", "dashboard-"].iter().any(|other| asset.name.starts_with(other));
+        let is_of_a_page = !["reference-", "dashboard-", "passkeys-"].iter().any(|other| asset.name.starts_with(other));
         assert_eq!(text.contains(&path) || small.contains(&path), is_of_a_page, "{path}");
         let response = client.send("GET", &path, &[("host", "shop.pages.example")], "").await;
         assert_eq!(response.bytes, asset.text.as_bytes(), "{path}");

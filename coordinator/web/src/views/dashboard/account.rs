@@ -7,6 +7,7 @@ use parallax_template::template_file;
 
 use super::browser_name::browser_name;
 use super::frame::Frame;
+use super::passkeys::PasskeyList;
 use super::second_factor_state::FactorState;
 use super::words;
 use crate::views::assets;
@@ -125,7 +126,7 @@ impl NewKeyScreen {
     }
 }
 
-/// Sign-in and security: password, second factor and sessions.
+/// Sign-in and security: password, second factor, passkeys and sessions.
 #[template_file("dashboard/security.html")]
 #[derive(Debug, Clone)]
 pub(crate) struct SecurityScreen {
@@ -135,6 +136,7 @@ pub(crate) struct SecurityScreen {
     /// True at a session by company sign-in, which changes nothing that counts elsewhere.
     is_company: bool,
     factor: FactorState,
+    passkeys: PasskeyList,
     sessions: Vec<SessionRow>,
     /// Fault of the present password; empty if there is none.
     current_fault: String,
@@ -174,11 +176,17 @@ impl SecurityScreen {
             has_password,
             is_company: current.is_company,
             factor,
+            passkeys: PasskeyList::new(&[], None, false, now),
             sessions: sessions.iter().map(row).collect(),
             current_fault: String::new(),
             password_fault: String::new(),
             frame,
         }
+    }
+
+    /// Adds the passkeys.
+    pub(crate) fn with_passkeys(self, passkeys: PasskeyList) -> Self {
+        Self { passkeys, ..self }
     }
 
     /// Shows why a change of the password was refused.

@@ -21,7 +21,7 @@ const SYSTEMS: [(&str, &str); 7] = [
 ];
 
 /// Returns the name of a browser and its system: "Firefox on Linux".
-pub(super) fn browser_name(user_agent: &str) -> String {
+pub(crate) fn browser_name(user_agent: &str) -> String {
     let find = |table: &[(&str, &'static str)]| {
         table.iter().find(|(mark, _)| user_agent.contains(mark)).map(|(_, name)| *name)
     };

@@ -26,6 +26,7 @@ pub(crate) mod monitor;
 mod monitor_list;
 pub(crate) mod monitor_order;
 mod overview;
+mod passkeys;
 pub(crate) mod plan;
 #[cfg(test)]
 mod samples;
@@ -47,6 +48,7 @@ mod words;
 
 pub(crate) use self::account::{KeysScreen, NewKeyScreen, PLAN, SecurityScreen};
 pub(crate) use self::attention::AttentionRow;
+pub(crate) use self::browser_name::browser_name;
 pub(crate) use self::bulk::BulkScreen;
 pub(crate) use self::company::{CompanyButton, CompanyContinue, CompanyEmailForm};
 pub(crate) use self::first_site::{FirstSiteFields, FirstSiteTest};
@@ -56,6 +58,7 @@ pub(crate) use self::overview::{
     AlertFigures, ChangeRow, HeadlineText, MeshText, NextMaintenance, NextStepRow, OverviewParts, OverviewScreen,
     PageRow, Tile,
 };
+pub(crate) use self::passkeys::{PasskeyForm, PasskeyList, PasskeyScreen};
 pub(crate) use self::search::{SearchHit, SearchScreen};
 pub(crate) use self::second_factor::{CodeForm, FactorForm, FactorSecretView, RecoveryCodesScreen};
 pub(crate) use self::second_factor_state::FactorState;

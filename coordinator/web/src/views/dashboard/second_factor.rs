@@ -1,5 +1,6 @@
 //! Pages of the second factor: the code at sign-in, the set-up of an app, and the recovery codes.
 
+use parallax_service::people::SecondSteps;
 use parallax_template::template_file;
 use qrcode::QrCode;
 use qrcode::render::svg;
@@ -9,24 +10,34 @@ use super::frame::Frame;
 use super::render;
 use crate::views::assets;
 
-/// Form for the code at sign-in.
+/// Form for the second step of a sign-in: a code, or a passkey.
 #[template_file("dashboard/sign_in_code.html")]
 #[derive(Debug, Clone)]
 pub(crate) struct CodeForm {
+    /// The ways that the person has.
+    steps: SecondSteps,
     /// Path to go to afterwards.
     next: String,
     /// True for the form that asks for a recovery code.
     is_recovery: bool,
     /// Address of the form for the other kind of code.
     other_form: String,
-    /// Reason why the last try failed; empty if there is none.
+    /// Reason why the last code failed; empty if there is none.
     fault: String,
+    /// Reason why the last passkey was refused; empty if there is none.
+    passkey_fault: String,
 }
 
 impl CodeForm {
     /// The form that leads to a path, with the address of the form for the other kind of code.
-    pub(crate) fn new(next: &str, (is_recovery, other_form): (bool, String), fault: String) -> Self {
-        Self { next: next.to_owned(), is_recovery, other_form, fault }
+    pub(crate) fn new(steps: SecondSteps, next: &str, (is_recovery, other_form): (bool, String)) -> Self {
+        let (fault, passkey_fault) = (String::new(), String::new());
+        Self { steps, next: next.to_owned(), is_recovery, other_form, fault, passkey_fault }
+    }
+
+    /// Shows why the last code or passkey was refused.
+    pub(crate) fn with_faults(self, fault: String, passkey_fault: String) -> Self {
+        Self { fault, passkey_fault, ..self }
     }
 
     /// Renders the page as HTML.
@@ -46,6 +57,8 @@ pub(crate) struct FactorForm {
     pub is_replacement: bool,
     /// True if the person sees nothing else until it is set up.
     pub is_overdue: bool,
+    /// True if a passkey can be made instead.
+    pub offers_passkeys: bool,
     /// True if the person can open another account instead.
     pub has_other_accounts: bool,
     /// Token of the session's forms.
@@ -122,14 +135,20 @@ mod tests {
             secret,
             is_replacement: true,
             is_overdue: true,
+            offers_passkeys: true,
             has_other_accounts: false,
             form_token: evil.clone(),
             fault: evil.clone(),
         };
         let secret = FactorSecretView { text: evil.clone(), url: evil.clone() };
+        let code_form = |app, is_recovery| {
+            let form = CodeForm::new(SecondSteps { app, passkey: true }, &evil, (is_recovery, evil.clone()));
+            form.with_faults(evil.clone(), evil.clone()).html()
+        };
         for page in [
-            CodeForm::new(&evil, (true, evil.clone()), evil.clone()).html(),
-            CodeForm::new(&evil, (false, evil.clone()), evil.clone()).html(),
+            code_form(true, true),
+            code_form(true, false),
+            code_form(false, false),
             form(None).html(),
             form(Some(secret)).html(),
         ] {

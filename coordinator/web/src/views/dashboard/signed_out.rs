@@ -22,6 +22,10 @@ pub(crate) struct SignInForm {
     pub sends_mail: bool,
     /// True if companies' providers can be reached.
     pub has_company: bool,
+    /// True if browsers can have passkeys at this address.
+    pub offers_passkeys: bool,
+    /// Reason why the last passkey was refused; empty if there is none.
+    pub passkey_fault: String,
     /// True where nothing encrypts the connection.
     pub is_plain_http: bool,
 }
@@ -159,7 +163,7 @@ pub(crate) struct LinkButton {
     pub token: String,
 }
 
-/// Form by which a signed-in person confirms their password.
+/// Form by which a signed-in person confirms that it's them, by passkey or password.
 #[template_file("dashboard/confirm.html")]
 #[derive(Debug, Clone)]
 pub(crate) struct ConfirmForm {
@@ -175,6 +179,10 @@ pub(crate) struct ConfirmForm {
     pub form_token: String,
     /// Fault of the password; empty if there is none.
     pub fault: String,
+    /// True if they have a passkey for this address.
+    pub has_passkey: bool,
+    /// Reason why the last passkey was refused; empty if there is none.
+    pub passkey_fault: String,
 }
 
 /// A page with one message.
@@ -226,6 +234,8 @@ mod tests {
             fault: Some(evil.clone()),
             sends_mail: true,
             has_company: true,
+            offers_passkeys: true,
+            passkey_fault: evil.clone(),
             is_plain_http: true,
         };
         let join = |proof| {
@@ -272,6 +282,8 @@ mod tests {
             company: evil.clone(),
             form_token: evil.clone(),
             fault: evil.clone(),
+            has_passkey: true,
+            passkey_fault: evil.clone(),
         };
         for page in [
             sign_in.html(),

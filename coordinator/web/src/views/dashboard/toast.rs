@@ -52,6 +52,8 @@ const TOASTS: &[(&str, &str, &str)] = &[
     ("company-removed", "Company sign-in removed", "{} company sign-ins removed"),
     ("factor-off", "Second factor turned off", "{} second factors turned off"),
     ("factor-needed", "Members need a second factor from now on", "{} settings saved"),
+    ("passkey-added", "Passkey added", "{} passkeys added"),
+    ("passkey-removed", "Passkey removed", "{} passkeys removed"),
     ("recovery-code-used", "Signed in. 1 recovery code is left.", "Signed in. {} recovery codes are left."),
     ("session-ended", "Session ended", "{} sessions ended"),
     ("subscriber-removed", "Subscriber removed", "{} subscribers removed"),
