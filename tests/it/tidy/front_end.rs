@@ -26,6 +26,33 @@ fn a_line_has_one_declaration_or_one_statement() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+#[test]
+fn no_word_touches_the_element_in_the_next_line() {
+    let templates = sources(&[".html"]);
+    let faults: Vec<String> = templates.iter().flat_map(touching_words).collect();
+    assert!(
+        faults.is_empty(),
+        "the build joins these lines; end the first with {{{{ \" \" }}}}:\n{}",
+        faults.join("\n")
+    );
+    let sample = |text: &str| SourceFile { path: "sample.html".to_owned(), text: text.to_owned() };
+    assert_eq!(touching_words(&sample("<p>\n  a link with\n  <code>x</code>\n</p>")), ["sample.html:2"]);
+}
+
+/// Returns the lines of text that are followed by an element within the line.
+fn touching_words(source: &SourceFile) -> Vec<String> {
+    const WITHIN: [&str; 7] = ["<a ", "<b>", "<code", "<em", "<kbd", "<strong", "<time"];
+    let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
+    let ends_in_text = |line: &str| {
+        let is_text = line.ends_with(|last: char| last.is_alphanumeric() || ",.:;!?”’".contains(last));
+        // Not an attribute of a tag, which is over several lines.
+        is_text && !line.starts_with(['<', '{']) && !line.contains("=\"")
+    };
+    let pairs = lines.windows(2).enumerate();
+    let touching = pairs.filter(|(_, two)| ends_in_text(two[0]) && WITHIN.iter().any(|it| two[1].starts_with(it)));
+    touching.map(|(no, _)| format!("{}:{}", source.path, no + 1)).collect()
+}
+
 fn sources(endings: &[&str]) -> Vec<SourceFile> {
     let is_front_end = |source: &SourceFile| {
         ["coordinator/web/templates/", "coordinator/web/assets/", "coordinator/notify/templates/"]
