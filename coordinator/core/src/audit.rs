@@ -58,8 +58,10 @@ pub enum AuditActor {
     },
     /// The operator of the installation, on the command line or on their screens.
     Operator,
-    /// Someone who is not signed in, such as at a failed sign-in.
+    /// Someone who is not signed in, such as at a failed sign-in, or with a mailed link.
     Visitor,
+    /// The service by itself, such as after the look-up of a domain.
+    Service,
 }
 
 /// Kind of change.

@@ -139,6 +139,8 @@ impl ServiceContext {
     /// shows the status after the change.
     pub(super) async fn commit(&self, batch: Option<Batch>) -> std::result::Result<(), StoreError> {
         let Some(batch) = batch else { return Ok(()) };
+        #[cfg(any(test, feature = "test-world"))]
+        self.assert_logged(&batch);
         let is_edit = batch.events.iter().any(|event| event.kind.is_edit());
         let committed = self.store().commit(batch).await?;
         if is_edit {

@@ -209,7 +209,7 @@ impl KeyService {
         let mut batch = Batch::new();
         batch.write(Op::DeleteKey(id));
         self.context.log_change(ChangeAuthor::operator(key.account), &mut batch)?;
-        self.context.store().commit(batch).await?;
+        self.context.commit(Some(batch)).await?;
         self.evict(&key);
         Ok(())
     }

@@ -35,6 +35,11 @@ impl ChangeAuthor {
     pub(crate) const fn visitor(account: AccountId, network: Option<String>) -> Self {
         Self { account, actor: AuditActor::Visitor, network }
     }
+
+    /// The service by itself.
+    pub(crate) const fn service(account: AccountId) -> Self {
+        Self { account, actor: AuditActor::Service, network: None }
+    }
 }
 
 impl From<&Caller> for ChangeAuthor {

@@ -48,6 +48,17 @@ impl ServiceContext {
         Ok(())
     }
 
+    /// Checks that a batch has an entry if it changes anything that is logged. Subscribers also change by their own hand.
+    #[cfg(any(test, feature = "test-world"))]
+    #[allow(clippy::expect_used, reason = "for tests only")]
+    pub(crate) fn assert_logged(&self, batch: &Batch) {
+        let (reader, now) = (self.store().reader(), self.now());
+        let is_logged = batch.ops.iter().any(|op| matches!(op, Op::AppendAuditEntry(_)));
+        let items = batch.ops.iter().filter_map(|op| item_of(reader.as_ref(), op, now).expect("the store can be read"));
+        let mut unlogged = items.filter(|item| !is_logged && item.subject != AuditSubject::Subscriber);
+        assert!(unlogged.next().is_none(), "not in the audit log: {:?}", batch.ops);
+    }
+
     /// Adds to the batch the entry of a sign-in.
     pub(crate) fn log_sign_in(&self, account: AccountId, person: &Person, network: Option<String>, batch: &mut Batch) {
         let author = ChangeAuthor::person(account, person, network);

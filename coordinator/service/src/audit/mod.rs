@@ -54,7 +54,7 @@ impl AuditFilter {
         let of_actor = || match &entry.actor {
             AuditActor::Person { id, name } => has(&name.to_string()) || has(&id.to_string()),
             AuditActor::Key { id, name } => has(&name.to_string()) || has(&id.to_string()),
-            AuditActor::Operator | AuditActor::Visitor => false,
+            AuditActor::Operator | AuditActor::Visitor | AuditActor::Service => false,
         };
         let passes = |item: &AuditItem| {
             self.subject.is_none_or(|subject| item.subject == subject)

@@ -151,7 +151,9 @@ impl DomainService {
                         batch.write(Op::PutReservedHostname(before, reservation));
                     }
                 }
+                let account = page.value.account;
                 batch.write(with_lookup_result(page.value, claim, problem, now));
+                self.context.log_change(ChangeAuthor::service(account), &mut batch)?;
                 Ok(((), Some(batch)))
             })
             .await;

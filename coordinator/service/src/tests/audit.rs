@@ -27,6 +27,14 @@ async fn log(world: &World, owner: &Caller, filter: &AuditFilter) -> Vec<AuditEn
     part.entries.into_iter().map(|it| it.entry).collect()
 }
 
+impl World {
+    /// Author of the newest entry.
+    pub(super) fn last_actor(&self) -> AuditActor {
+        let entries = self.service.context.store().reader().audit_entries(self.owner.id, None, 1).unwrap();
+        entries.into_iter().next().unwrap().entry.actor
+    }
+}
+
 async fn newest(world: &World, owner: &Caller) -> AuditEntry {
     log(world, owner, &AuditFilter::default()).await.swap_remove(0)
 }

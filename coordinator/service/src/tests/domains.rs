@@ -4,6 +4,7 @@ use std::sync::Mutex as StdMutex;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parallax_core::audit::AuditActor;
 use parallax_core::page::domain::{DomainClaim, ReservedHostname};
 use parallax_core::page::domain_verification::{AUTOMATIC_FOR, LookupFailure};
 use parallax_core::time::DAY;
@@ -105,6 +106,7 @@ async fn a_domain_belongs_to_a_page_once_its_record_exists() {
             && world.service.hosts.served_names().await.unwrap().contains(&HOST.to_owned())
     );
     assert!(*world.service.watch_events().borrow() > before, "it is in the journal");
+    assert_eq!(world.last_actor(), AuditActor::Service);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Mailboxes of destinations: each but the account's own gets a confirmation mail with a link that only its reader
 //! sees.
 
+use parallax_core::audit::AuditActor;
 use parallax_core::delivery::{Delivery, DeliveryMessage};
 use parallax_core::destination::Destination;
 use parallax_core::destination::edit::DestinationEdit;
@@ -67,6 +68,7 @@ async fn a_mailbox_gets_no_alerts_before_its_owner_confirms_by_link() {
     for _ in 0..2 {
         assert!(service.destinations.confirm(&link).await.unwrap().is_confirmed);
     }
+    assert_eq!(world.last_actor(), AuditActor::Visitor);
     let confirmed = service.destinations.get(&caller, world.shop.id, created.id).unwrap();
     assert_eq!(confirmed.health, Default::default());
     // A confirmed reader may get another confirmation mail on the same day.
@@ -147,6 +149,7 @@ async fn a_recipient_stops_alerts_by_link_and_the_owner_is_notified() {
     for _ in 0..2 {
         assert!(!service.destinations.stop_alerts(&valid_link).await.unwrap().is_confirmed);
     }
+    assert_eq!(world.last_actor(), AuditActor::Visitor);
     let notices = world.sent("destination.stopped");
     let [Delivery { message: DeliveryMessage::Mail(mail), .. }] = &notices[..] else { panic!("once: {notices:?}") };
     assert!(mail.text.contains("The recipient stopped the alerts"), "{}", mail.text);

@@ -22,6 +22,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::DestinationService;
+use crate::audit::ChangeAuthor;
 use crate::notifications::confirmation_limits::UnconfirmedAddress;
 use crate::notifications::confirmation_requests::{record_request, request_key};
 use crate::{ServiceError, ServiceResult};
@@ -74,6 +75,8 @@ impl DestinationService {
             batch.expect(Expect::Page(destination.page, Presence::Present));
             batch.expect(Expect::Destination(id, Presence::At(revision)));
             batch.write(Destination { health: DeliveryHealth::default(), ..destination });
+            let author = ChangeAuthor::visitor(linked_destination.page.account, None);
+            self.context.log_change(author, &mut batch)?;
             Ok((LinkedDestination { is_confirmed: true, ..linked_destination }, Some(batch)))
         });
         let linked_destination = confirmed.await?;

@@ -16,6 +16,7 @@ use subtle::ConstantTimeEq;
 
 use super::DestinationService;
 use super::mailbox_confirmation::LinkedDestination;
+use crate::audit::ChangeAuthor;
 use crate::notifications::confirmation_requests::{record_request, request_key};
 use crate::{ServiceError, ServiceResult};
 
@@ -82,6 +83,7 @@ impl DestinationService {
                 let health =
                     DeliveryHealth { disabled: Some((now, DisableReason::Unconfirmed)), ..DeliveryHealth::default() };
                 batch.write(Destination { health, ..destination });
+                self.context.log_change(ChangeAuthor::visitor(page.account, None), &mut batch)?;
                 Ok((LinkedDestination { is_confirmed: false, ..link_target }, Some(batch)))
             })
             .await

@@ -109,6 +109,7 @@ impl AuthorWords {
             AuditActor::Key { id, name } => ("key", name.to_string(), "API key", id.to_string()),
             AuditActor::Operator => ("tool", "Operator".to_owned(), "of this installation", String::new()),
             AuditActor::Visitor => ("user", "Visitor".to_owned(), "not signed in", String::new()),
+            AuditActor::Service => ("tool", "Parallax".to_owned(), "by itself", String::new()),
         };
         Self { icon, name, kind, id }
     }
