@@ -50,7 +50,7 @@ export const signIn = async () => {
 
 // Violations of accessibility. The second theme differs in colours alone.
 const violations = async (page, isWhole) => {
-  await page.evaluate(axe);
+  if (!await page.evaluate(() => !!window.axe)) await page.evaluate(axe);
   const found = await page.evaluate(([tags, isWhole]) => {
     const runOnly = isWhole ? { type: "tag", values: tags } : { type: "rule", values: ["color-contrast"] };
     return axe.run(document, { runOnly, resultTypes: ["violations"] });
@@ -60,17 +60,17 @@ const violations = async (page, isWhole) => {
 };
 const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
-// Inspects what a tab shows in both themes at 1280 and 390 pixels, and its width at 320; returns what is wrong.
-export const inspectHere = async (page, name) => {
+// Inspects what a tab shows in its themes at 1280 and 390 pixels, and its width at 320; returns what is wrong.
+export const inspectHere = async (page, name, themes = ["light", "dark"]) => {
   const wrong = [], note = (what) => wrong.push(`${name} (${new URL(page.url()).pathname}) ${what}`);
   const headings = await page.locator("h1").count();
   if (headings !== 1) note(`has ${headings} h1`);
   for (const [size, viewport] of [["1280", WIDE], ["390", PHONE]]) {
     await page.setViewportSize(viewport);
-    for (const colorScheme of ["light", "dark"]) {
+    for (const colorScheme of themes) {
       await page.emulateMedia({ colorScheme });
       for (const text of await violations(page, colorScheme === "light")) note(`at ${size}, ${colorScheme}: ${text}`);
-      if ((size === "1280") === (colorScheme === "light")) {
+      if (themes.length === 1 || (size === "1280") === (colorScheme === "light")) {
         await page.screenshot({ path: join(told.shots, `dashboard-${name}-${size}.png`), fullPage: true });
       }
     }
@@ -84,10 +84,10 @@ export const inspectHere = async (page, name) => {
 };
 
 // Opens an address and inspects it.
-const inspect = async (page, path, name, status = 200) => {
+const inspect = async (page, [name, path, status = 200], themes) => {
   page.expected = status === 200 ? null : /status of 4\d\d/;
   const response = await page.goto(base + path, { waitUntil: "load" });
-  const wrong = await inspectHere(page, name);
+  const wrong = await inspectHere(page, name, themes);
   return response.status() === status ? wrong : [`${path} answers ${response.status()}`, ...wrong];
 };
 
@@ -105,7 +105,7 @@ const inspectPlain = async (page, path, status = 200) => {
 };
 
 // Inspects addresses (name, path, and the status if it isn't 200), two at a time, then without script.
-export const inspectAll = async (storageState, screens, prefix = "") => {
+export const inspectAll = async (storageState, screens, prefix = "", themes = undefined) => {
   const wrong = [];
   const walk = async (list, options, look) => {
     const page = await tab({ storageState, ...options });
@@ -113,7 +113,7 @@ export const inspectAll = async (storageState, screens, prefix = "") => {
     await page.context().close();
   };
   const list = [...screens];
-  const scripted = () => walk(list, {}, (page, [name, path, status]) => inspect(page, path, prefix + name, status));
+  const scripted = () => walk(list, {}, (page, [name, ...rest]) => inspect(page, [prefix + name, ...rest], themes));
   await Promise.all([scripted(), scripted()]);
   await walk([...screens], { javaScriptEnabled: false }, (page, [, path, status]) => inspectPlain(page, path, status));
   holds(`${screens.length} screens are whole`, wrong.length === 0, wrong);

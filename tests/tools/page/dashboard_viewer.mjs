@@ -7,7 +7,8 @@ import { addresses } from "./dashboard_addresses.mjs";
 
 const storageState = await signIn();
 const open = addresses.filter(([, , who]) => who === "all");
-await inspectAll(storageState, open.map(([name, path]) => [name, path]), "viewer-");
+// The owner's screens were seen in the dark.
+await inspectAll(storageState, open.map(([name, path]) => [name, path]), "viewer-", ["light"]);
 
 const page = await tab({ storageState });
 page.expected = /status of 40[34]/;
