@@ -2,25 +2,20 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use parallax_core::company_sign_in::{CompanyDomain, CompanySignIn};
 use parallax_core::id::AccountId;
 use parallax_core::page::domain::DomainClaim;
 use parallax_store::disk::DiskOptions;
 use parallax_store::{Batch, Store};
-use parallax_tests::api_client::http_client_builder;
+use parallax_tests::dashboard_browser::DashboardBrowser;
 use parallax_tests::installation::CoordinatorProcess;
-use reqwest::header::{CONTENT_TYPE, HeaderName};
-use reqwest::redirect::Policy;
 use serde_json::json;
 
 use crate::browser_visits::{screenshot_folder, tools, visit};
 
 const OWNER: &str = "owner@example.com";
 const PASSWORD: &str = "correct horse battery";
-/// Longest answer to a form that hashes a password.
-const LIMIT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_newcomer_signs_in_with_the_provider_of_their_company() {
@@ -28,7 +23,8 @@ async fn a_newcomer_signs_in_with_the_provider_of_their_company() {
     // The provider is on this host.
     let config = "[deliver]\nallow_private = true\n";
     let mut coordinator = CoordinatorProcess::serve(SocketAddr::from(([127, 0, 0, 1], 0)), config).await;
-    let account = set_up(&coordinator).await;
+    coordinator.create_account_of(OWNER, "pro");
+    let (account, _) = DashboardBrowser::set_up(&coordinator, OWNER, PASSWORD).await;
     coordinator.process.kill();
     prove_domain(coordinator.data().join("store"), account).await;
     coordinator.restart().await;
@@ -42,20 +38,6 @@ async fn a_newcomer_signs_in_with_the_provider_of_their_company() {
         "modules": tools.modules(),
     });
     visit(&tools, "page/company_sign_in.mjs", &told).await;
-}
-
-/// Makes an account with an owner who has a password.
-async fn set_up(coordinator: &CoordinatorProcess) -> AccountId {
-    let run = |words: &[&str]| coordinator.run_command(words).unwrap_or_else(|fault| panic!("{fault}"));
-    coordinator.create_account_of(OWNER, "pro");
-    let link = run(&["account", "link"]);
-    let text = |name: &str| link[name].as_str().unwrap_or_default().to_owned();
-    let form = format!("email={OWNER}&name=Olga&password={}", PASSWORD.replace(' ', "+"));
-    let client = http_client_builder(LIMIT).redirect(Policy::none()).build().expect("a client");
-    let request = client.post(text("setUpUrl")).header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
-    let response = request.header(HeaderName::from_static("sec-fetch-site"), "same-origin").send().await;
-    assert_eq!(response.expect("an answer").status(), 303);
-    text("account").parse().expect("an id")
 }
 
 /// Stores a proved email domain, as a look-up of its TXT record would.

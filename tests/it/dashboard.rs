@@ -2,19 +2,12 @@
 //! an account without pages and monitors, a viewer, and passkeys.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use parallax_core::id::{AccountId, PersonId};
-use parallax_core::person::{AccountMember, Person};
 use parallax_core::role::Role;
-use parallax_store::disk::DiskOptions;
-use parallax_store::{Batch, Store};
-use parallax_tests::api_client::http_client_builder;
+use parallax_tests::dashboard_browser::{DashboardBrowser, add_member};
+use parallax_tests::external_tools::ExternalTools;
 use parallax_tests::free_ports::free_port;
 use parallax_tests::installation::CoordinatorProcess;
-use reqwest::header::{CONTENT_TYPE, HeaderName};
-use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
 use crate::browser_visits::{screenshot_folder, shows_every_state, tools, visit, within_one_day};
@@ -23,8 +16,6 @@ use crate::browser_visits::{screenshot_folder, shows_every_state, tools, visit, 
 const VIEWER: &str = "viewer@example.com";
 const OWNER: &str = "owner@example.com";
 const PASSWORD: &str = "correct horse battery";
-/// Longest answer to a form that hashes a password.
-const LIMIT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_dashboard_is_whole_and_each_job_takes_few_clicks() {
@@ -34,9 +25,10 @@ async fn the_dashboard_is_whole_and_each_job_takes_few_clicks() {
     let mut demo = CoordinatorProcess::up(&["--demo"]).await;
     let key = demo.ready.api_key.clone().expect("the first start makes a key");
     let page = demo.ready.page_id.clone().expect("the first start makes a page");
-    let account = set_up(&demo).await;
+    let (account, _) = DashboardBrowser::set_up(&demo, OWNER, PASSWORD).await;
+    run(&demo, &["account", "operator", "--email", OWNER, "on"]);
     demo.process.kill();
-    add_viewer(demo.data().join("store"), account).await;
+    add_member(demo.data(), account, OWNER, (VIEWER, "Vera", Role::Viewer)).await;
     demo.restart().await;
     shows_every_state(&demo, &key, &page).await;
     let told = |email: &str| {
@@ -64,16 +56,7 @@ async fn an_account_begins_with_nothing() {
     let Some(tools) = tools("an_account_begins_with_nothing") else { return };
     let coordinator = CoordinatorProcess::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await;
     run(&coordinator, &["account", "create", "--email", OWNER, "--plan", "pro"]);
-    let told = json!({
-        "base": base(&coordinator),
-        "page": base(&coordinator),
-        "setup": set_up_link(&coordinator).1,
-        "site": "https://first.example",
-        "email": OWNER,
-        "password": PASSWORD,
-        "shots": screenshot_folder(),
-        "modules": tools.modules(),
-    });
+    let told = told_of_new_account(&coordinator, &tools);
     visit(&tools, "page/dashboard_empty.mjs", &told).await;
 }
 
@@ -85,16 +68,7 @@ async fn a_passkey_signs_in_confirms_and_is_removed() {
     let config = format!("base_url = \"http://localhost:{port}\"\n");
     let coordinator = CoordinatorProcess::serve_at(SocketAddr::from(([127, 0, 0, 1], port)), &config).await;
     run(&coordinator, &["account", "create", "--email", OWNER, "--plan", "pro"]);
-    let told = json!({
-        "base": base(&coordinator),
-        "page": base(&coordinator),
-        "setup": set_up_link(&coordinator).1,
-        "site": "https://first.example",
-        "email": OWNER,
-        "password": PASSWORD,
-        "shots": screenshot_folder(),
-        "modules": tools.modules(),
-    });
+    let told = told_of_new_account(&coordinator, &tools);
     visit(&tools, "page/passkeys.mjs", &told).await;
 }
 
@@ -106,41 +80,21 @@ fn run(coordinator: &CoordinatorProcess, words: &[&str]) -> Value {
     coordinator.run_command(words).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-/// Prints a set-up link; returns its account and the link.
-fn set_up_link(coordinator: &CoordinatorProcess) -> (AccountId, String) {
-    let link = run(coordinator, &["account", "link"]);
-    let text = |name: &str| link[name].as_str().unwrap_or_default().to_owned();
-    (text("account").parse().expect("an id"), text("setUpUrl"))
+/// Returns a set-up link of the only account.
+fn set_up_link(coordinator: &CoordinatorProcess) -> String {
+    run(coordinator, &["account", "link"])["setUpUrl"].as_str().expect("a link").to_owned()
 }
 
-/// Gives the only account an owner with a password, who operates the installation; returns the account.
-async fn set_up(coordinator: &CoordinatorProcess) -> AccountId {
-    let (account, link) = set_up_link(coordinator);
-    let form = format!("email={OWNER}&name=Olga&password={}", PASSWORD.replace(' ', "+"));
-    let client = http_client_builder(LIMIT).redirect(Policy::none()).build().expect("a client");
-    let request = client.post(link).header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
-    let own = (HeaderName::from_static("sec-fetch-site"), "same-origin");
-    let response = request.header(own.0, own.1).send().await.expect("an answer");
-    assert_eq!(response.status(), 303, "{}", response.text().await.unwrap_or_default());
-    run(coordinator, &["account", "operator", "--email", OWNER, "on"]);
-    account
-}
-
-/// Adds a viewer to an account, as an invitation would.
-async fn add_viewer(folder: PathBuf, account: AccountId) {
-    let open = move || Store::on_disk(&folder, DiskOptions::default());
-    let store = tokio::task::spawn_blocking(open).await.expect("no panic").expect("the store opens");
-    let owner = store.reader().person_by_email(OWNER).expect("a read").expect("the owner is stored").value;
-    let joined_at = owner.created_at;
-    let viewer = Person {
-        id: PersonId::new(joined_at, [7; 10]),
-        email: VIEWER.to_owned(),
-        name: Some("Vera".to_owned()),
-        is_operator: false,
-        ..owner
-    };
-    let mut batch = Batch::new();
-    batch.write(AccountMember::new((account, viewer.id), Role::Viewer, joined_at)).write(viewer);
-    store.commit(batch).await.expect("a commit");
-    store.close().await;
+/// Arguments of a visit of an account without an owner.
+fn told_of_new_account(coordinator: &CoordinatorProcess, tools: &ExternalTools) -> Value {
+    json!({
+        "base": base(coordinator),
+        "page": base(coordinator),
+        "setup": set_up_link(coordinator),
+        "site": "https://first.example",
+        "email": OWNER,
+        "password": PASSWORD,
+        "shots": screenshot_folder(),
+        "modules": tools.modules(),
+    })
 }

@@ -40,12 +40,12 @@ enum PauseState {
     Undoing { undo: String },
 }
 
-/// Sign-ins without end; every third signs out again.
+/// Sign-ins without end; every second signs out again, since a person has a bounded number of sessions.
 async fn sign_in_and_out(base: String, told: mpsc::UnboundedSender<DashboardProgress>) {
     for turn in 1.. {
         let Some(mut browser) = sign_in(&base).await else { return };
         let _ = told.send(DashboardProgress::SignedIn(browser.clone()));
-        if turn % 3 > 0 {
+        if turn % 2 > 0 {
             continue;
         }
         if browser.open("/app").await.is_none() {
@@ -137,11 +137,7 @@ impl DashboardScene {
         let account = coordinator.create_account_of(EMAIL, "pro");
         let monitor = json!({ "name": "Queue", "url": "http://site.test/" });
         let id = account.client.create_monitor(&account.page, &monitor).await["id"].take();
-        let link = coordinator.run_command(&["account", "link"]).expect("a set-up link");
-        let base = coordinator.ready.base_url.trim_end_matches('/').to_owned();
-        let path = link["setUpUrl"].as_str().and_then(|url| url.strip_prefix(&base)).expect("a link").to_owned();
-        let fields = [("email", EMAIL), ("name", "Olga"), ("password", PASSWORD)];
-        let owner = DashboardBrowser::new(&base).sign_in(&path, &fields).await.expect("it is up");
+        let (_, owner) = DashboardBrowser::set_up(&coordinator, EMAIL, PASSWORD).await;
         Self { coordinator, account, owner, id }
     }
 

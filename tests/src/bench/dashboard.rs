@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use parallax_core::role::Role;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 
 use super::visitors::start_target;
 use super::{figure, is_whole, process_usage, quantile};
-use crate::dashboard_browser::DashboardBrowser;
+use crate::dashboard_browser::{DashboardBrowser, add_member};
 use crate::installation::{CoordinatorProcess, TestAccount};
 
 /// Monitors of the account.
@@ -22,6 +23,8 @@ const MONITORS: u32 = 500;
 const REQUESTS: u32 = 100;
 /// Live streams that one session may have open.
 const STREAMS_PER_SESSION: u32 = 8;
+/// Sessions of one person; a person may have 50.
+const SESSIONS_PER_PERSON: u32 = 40;
 /// Time for which the streams are watched, quiet and with a change each second.
 const WATCHED: Duration = Duration::from_secs(30);
 /// Time after which the last sign-in and its writes no longer cost anything.
@@ -37,8 +40,15 @@ pub(super) fn dashboard(browsers: u32) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     LocalSet::new().block_on(&runtime, async {
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
-        let coordinator = CoordinatorProcess::serve(here, CONFIG).await;
+        let mut coordinator = CoordinatorProcess::serve(here, CONFIG).await;
         let account = coordinator.create_account_of(EMAIL, "pro");
+        let (id, browser) = DashboardBrowser::set_up(&coordinator, EMAIL, PASSWORD).await;
+        coordinator.process.kill();
+        for member in 0..members(browsers) {
+            let person = (&*member_email(member), "Vera", Role::Viewer);
+            add_member(coordinator.data(), id, EMAIL, person).await;
+        }
+        coordinator.restart().await;
         let target = start_target().await;
         let mut monitor = String::new();
         for number in 0..MONITORS {
@@ -52,11 +62,6 @@ pub(super) fn dashboard(browsers: u32) {
         process_usage::pin(coordinator.process.id(), core);
         let base = coordinator.ready.base_url.trim_start_matches("http://").trim_end_matches('/').to_owned();
         let address: SocketAddr = base.parse().expect("an address");
-        let link = coordinator.run_command(&["account", "link"]).expect("a set-up link");
-        let path = link["setUpUrl"].as_str().and_then(|url| url.split_once(&base)).expect("a link").1.to_owned();
-        let fields = [("email", EMAIL), ("name", "Olga"), ("password", PASSWORD)];
-        let visitor = DashboardBrowser::new(&coordinator.ready.base_url);
-        let browser = visitor.sign_in(&path, &fields).await.expect("it is up");
         // By then all monitors were checked.
         tokio::time::sleep(SETTLE).await;
         measure_screens(&coordinator, &account, &monitor, (browser, address)).await;
@@ -135,7 +140,9 @@ async fn measure_streams(coordinator: &CoordinatorProcess, account: &TestAccount
     let mut open = Vec::new();
     while open.len() < browsers as usize {
         let visitor = DashboardBrowser::new(&coordinator.ready.base_url);
-        let fields = [("email", EMAIL), ("password", PASSWORD)];
+        let session = u32::try_from(open.len()).expect("a count") / STREAMS_PER_SESSION;
+        let email = member_email(session / SESSIONS_PER_PERSON);
+        let fields = [("email", &*email), ("password", PASSWORD)];
         let browser = visitor.sign_in("/sign-in", &fields).await.expect("it is up");
         for _ in 0..STREAMS_PER_SESSION.min(browsers - u32::try_from(open.len()).expect("a count")) {
             let mut stream = TcpStream::connect(address).await.expect("it listens");
@@ -177,9 +184,20 @@ async fn measure_streams(coordinator: &CoordinatorProcess, account: &TestAccount
     let each = |sum: u64| lossless(sum) / f64::from(browsers) / seconds;
     figure("live_messages", each(counters.messages.get()), "messages/s/stream", "<=1");
     figure("live_bytes", each(counters.bytes.get()) / 1024.0, "KiB/s/stream", "<=10");
+    // One that ended would have been counted as cheap.
+    assert!(readers.iter().all(|reader| !reader.is_finished()), "all streams stay");
     for reader in readers {
         reader.abort();
     }
+}
+
+/// Persons whose sessions have that many streams.
+fn members(browsers: u32) -> u32 {
+    browsers.div_ceil(STREAMS_PER_SESSION * SESSIONS_PER_PERSON)
+}
+
+fn member_email(number: u32) -> String {
+    format!("{number}vera@example.com")
 }
 
 /// Sums over all streams.
