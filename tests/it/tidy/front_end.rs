@@ -37,6 +37,8 @@ fn no_word_touches_the_element_in_the_next_line() {
     );
     let sample = |text: &str| SourceFile { path: "sample.html".to_owned(), text: text.to_owned() };
     assert_eq!(touching_words(&sample("<p>\n  a link with\n  <code>x</code>\n</p>")), ["sample.html:2"]);
+    assert_eq!(touching_words(&sample("<p class=\"hint\">a link with\n  <code>x</code></p>")), ["sample.html:1"]);
+    assert!(touching_words(&sample("<p>\n  a link with{{ \" \" }}\n  <code>x</code>\n</p>")).is_empty());
 }
 
 /// Returns the lines of text that are followed by an element within the line.
@@ -44,9 +46,10 @@ fn touching_words(source: &SourceFile) -> Vec<String> {
     const WITHIN: [&str; 7] = ["<a ", "<b>", "<code", "<em", "<kbd", "<strong", "<time"];
     let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
     let ends_in_text = |line: &str| {
-        let is_text = line.ends_with(|last: char| last.is_alphanumeric() || ",.:;!?”’".contains(last));
-        // Not an attribute of a tag, which is over several lines.
-        is_text && !line.starts_with(['<', '{']) && !line.contains("=\"")
+        // Behind the last tag; not an attribute of a tag that is over several lines.
+        let tail = line.rsplit(['>', '}']).next().unwrap_or_default();
+        let is_text = tail.ends_with(|last: char| last.is_alphanumeric() || ",.:;!?”’".contains(last));
+        is_text && !tail.contains(['<', '{']) && !tail.contains("=\"")
     };
     let pairs = lines.windows(2).enumerate();
     let touching = pairs.filter(|(_, two)| ends_in_text(two[0]) && WITHIN.iter().any(|it| two[1].starts_with(it)));

@@ -123,6 +123,9 @@ fn style_sheet_and_scripts_are_within_their_budgets() {
     assert!((1..=9 * 1024).contains(&style), "style sheet: {style} bytes after gzip");
     let scripts = transferred(assets::theme()) + transferred(assets::dashboard_script());
     assert!((1..=12 * 1000).contains(&scripts), "scripts: {scripts} bytes after gzip");
+    // Instead of the dashboard's script, where persons sign in.
+    let passkeys = transferred(assets::passkey_script());
+    assert!((1..=3 * 1000).contains(&passkeys), "script for passkeys: {passkeys} bytes after gzip");
 }
 
 #[test]
