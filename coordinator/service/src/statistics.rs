@@ -146,12 +146,13 @@ pub trait Statistics: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, ServiceResult<Vec<LatencyChart>>>;
 
     /// Returns the response times of a monitor over that period as [`Self::charts`] does, with the lowest and highest of
-    /// each bucket.
+    /// each bucket. The period may have ended long ago.
     fn latency<'a>(
         &'a self,
         page: &'a Page,
         monitor: &'a Monitor,
         range: ChartRange,
+        now: Timestamp,
     ) -> BoxFuture<'a, ServiceResult<LatencyChart>>;
 
     /// Lists the agents in service by region and network.
@@ -231,6 +232,7 @@ impl Statistics for NoStatistics {
         _page: &'a Page,
         _monitor: &'a Monitor,
         _range: ChartRange,
+        _now: Timestamp,
     ) -> BoxFuture<'a, ServiceResult<LatencyChart>> {
         Box::pin(std::future::ready(Ok(LatencyChart::default())))
     }

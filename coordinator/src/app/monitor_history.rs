@@ -10,15 +10,15 @@ use parallax_core::page::Page;
 use parallax_core::page_view::{ChartRange, LatencyBand, LatencyChart};
 use parallax_core::plan::Plan;
 use parallax_core::rollup::{Histogram, OutcomeCounts, RollupRules, end_of_day, span_of_hour, start_of_day};
-use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
+use parallax_core::time::{DAY, HOUR, Timestamp};
 use parallax_core::uptime::{RoundTally, TimeSpan};
 use parallax_core::vantage::{Region, RegionSet};
-use parallax_engine::history::{self, History, HistoryError};
+use parallax_engine::history::{self, BLOCK_RETENTION_HOURS, History, HistoryError};
 use parallax_service::statistics::{CountsByDay, CountsBySlice, SliceOutcomes, WatchedHours};
 use parallax_store::StoreRead;
 
 /// Longest period drawn from single readings; longer ones are drawn from hourly roll-ups.
-pub(super) const FROM_READINGS: i64 = 2 * DAY;
+const FROM_READINGS: i64 = 2 * DAY;
 
 /// Percentage of a day that its rounds must cover for the day to count as fully watched.
 const FULL_DAY_PERCENT: i128 = 98;
@@ -172,8 +172,31 @@ pub(super) fn counts_by_slice(
     Ok(SliceOutcomes { by_region: counts, watched, ..SliceOutcomes::default() })
 }
 
-/// Returns the median response time of each part of a period, by region: from readings if the period is short, otherwise
-/// from hourly roll-ups and the readings that are in none yet.
+/// Period of a chart with its buckets, and what fills them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChartPeriod {
+    range: ChartRange,
+    /// True for hourly roll-ups, and the readings that are in none yet; false for single readings.
+    is_from_hours: bool,
+}
+
+impl ChartPeriod {
+    /// A period is drawn from roll-ups if it is long, or if its single readings may be deleted.
+    fn new(range: ChartRange, now: Timestamp) -> Self {
+        let is_long = range.to.since(range.from) > FROM_READINGS;
+        Self { range, is_from_hours: is_long || range.from < now - BLOCK_RETENTION_HOURS * HOUR }
+    }
+
+    /// Fits the buckets to a monitor created at `made` and checked every `interval_ms` milliseconds. Roll-ups are hourly:
+    /// shorter buckets would leave gaps in the line.
+    pub(super) fn fitted(range: ChartRange, (made, interval_ms): (Timestamp, i64), now: Timestamp) -> Self {
+        let it = Self::new(range, now);
+        let least_width = interval_ms.max(if it.is_from_hours { HOUR } else { 0 });
+        Self { range: range.fitted_to(made, least_width), ..it }
+    }
+}
+
+/// Returns the median response time of each bucket of a period that ends now, by region.
 pub(super) fn chart(
     history: &History,
     read: &dyn StoreRead,
@@ -181,20 +204,20 @@ pub(super) fn chart(
     counted: RegionSet,
     range: ChartRange,
 ) -> Result<LatencyChart, HistoryError> {
-    Ok(LatencyBuckets::read(history, read, monitor, range)?.into_chart(counted, range))
+    Ok(LatencyBuckets::read(history, read, monitor, ChartPeriod::new(range, range.to))?.into_chart(counted, range))
 }
 
-/// Returns the same as [`chart`], with the lowest and highest response time of each part.
+/// Returns the same as [`chart`] of any period, with the lowest and highest response time of each bucket.
 pub(super) fn banded_chart(
     history: &History,
     read: &dyn StoreRead,
     monitor: &Monitor,
     counted: RegionSet,
-    range: ChartRange,
+    period: ChartPeriod,
 ) -> Result<LatencyChart, HistoryError> {
-    let buckets = LatencyBuckets::read(history, read, monitor, range)?;
+    let buckets = LatencyBuckets::read(history, read, monitor, period)?;
     let bands = buckets.bands();
-    Ok(LatencyChart { bands, ..buckets.into_chart(counted, range) })
+    Ok(LatencyChart { bands, ..buckets.into_chart(counted, period.range) })
 }
 
 /// Response times of a monitor in the buckets of a chart, by region.
@@ -211,19 +234,21 @@ impl LatencyBuckets {
         history: &History,
         read: &dyn StoreRead,
         monitor: &Monitor,
-        range: ChartRange,
+        ChartPeriod { range, is_from_hours }: ChartPeriod,
     ) -> Result<Self, HistoryError> {
         let ChartRange { from, to, buckets: parts } = range;
         let mut buckets = Self::default();
         if !monitor.check.kind().has_latency() || parts == 0 {
             return Ok(buckets);
         }
-        let width = (to.since(from) / i64::try_from(parts).unwrap_or(i64::MAX)).max(MINUTE);
+        // The width that the chart is drawn with: another one would move the readings in time.
+        let width = range.width().max(1);
         let bucket_of = |time: Timestamp| usize::try_from(time.since(from).div_euclid(width)).ok();
         let mut since = from;
-        if to.since(from) > FROM_READINGS {
+        if is_from_hours {
             since = from.max(to - FROM_READINGS);
-            for (hour, regions) in history.hours(read, monitor.id, from.hour()..to.hour())? {
+            // The hour of the end has a roll-up if the period ended long ago.
+            for (hour, regions) in history.hours(read, monitor.id, from.hour()..to.hour().saturating_add(1))? {
                 let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
                 since = since.max(start + HOUR);
                 for (region, rollup) in regions {

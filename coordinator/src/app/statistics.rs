@@ -30,7 +30,7 @@ use parallax_service::{ServiceError, ServiceResult};
 use parallax_store::{Store, StoreError, StoreRead};
 use tokio::sync::watch;
 
-use super::monitor_history;
+use super::monitor_history::{self, ChartPeriod};
 
 /// Returns the current agents.
 type AgentLister = Box<dyn Fn() -> Vec<AgentView> + Send + Sync>;
@@ -225,18 +225,16 @@ impl Statistics for HistoryStatistics {
         page: &'a Page,
         monitor: &'a Monitor,
         range: ChartRange,
+        now: Timestamp,
     ) -> BoxFuture<'a, ServiceResult<LatencyChart>> {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitor) = (Arc::clone(&self.history), page.clone(), monitor.clone());
         let limits = self.verdict_settings.plan_limits;
         let query = self.store.read(move |read| {
             let effective = effective_settings(&monitor, &page, plan_of(read, page.account)?, &limits);
-            // Roll-ups are hourly: shorter buckets would leave gaps in the line.
-            let is_from_hours = range.to.since(range.from) > monitor_history::FROM_READINGS;
-            let least_width = i64::from(effective.interval_ms).max(if is_from_hours { HOUR } else { 0 });
-            let range = range.fitted_to(monitor.created_at, least_width);
+            let period = ChartPeriod::fitted(range, (monitor.created_at, i64::from(effective.interval_ms)), now);
             let counted = effective.judged_latency_regions(&mesh);
-            let chart = monitor_history::banded_chart(&history, read, &monitor, counted, range)?;
+            let chart = monitor_history::banded_chart(&history, read, &monitor, counted, period)?;
             Ok(LatencyChart { thresholds: thresholds(&effective, counted), ..chart })
         });
         query.map(|result: Result<_, StoreError>| result.map_err(ServiceError::from)).boxed()

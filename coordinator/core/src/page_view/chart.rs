@@ -47,14 +47,14 @@ pub struct ChartRange {
 impl ChartRange {
     /// The newest part of the range that holds the whole life of a monitor created at `made` and checked
     /// every `interval_ms` milliseconds. The younger the monitor, the finer the buckets, so that its line has
-    /// some points after minutes. No bucket is shorter than the interval: an empty bucket would break the
-    /// line.
+    /// some points after minutes. No bucket is shorter than the interval, since an empty bucket would break the
+    /// line, or than a minute.
     pub fn fitted_to(self, made: Timestamp, interval_ms: i64) -> Self {
         let whole = self.to.since(self.from).max(1);
         let most = i64::try_from(self.buckets.max(1)).unwrap_or(i64::MAX);
         let age = self.to.since(made);
         let length = LENGTHS.into_iter().find(|length| *length >= age).filter(|length| *length < whole);
-        if length.is_none() && interval_ms <= whole / most {
+        if length.is_none() && interval_ms.max(MINUTE) <= whole / most {
             return self;
         }
         let length = length.unwrap_or(whole);
@@ -166,6 +166,22 @@ mod tests {
         let young = quarter.fitted_to(NOW - 3 * DAY, 60 * SECOND);
         assert_eq!((young.to.since(young.from) / DAY, young.width() / HOUR), (4, 1));
         assert_eq!(quarter.fitted_to(NOW - 80 * DAY, 60 * SECOND), quarter);
+    }
+
+    #[test]
+    fn a_short_period_has_buckets_of_a_minute_at_least() {
+        for (minutes, interval, expected) in [
+            (5, 30, (5, 1)),
+            (60, 30, (60, 1)),
+            (90, 30, (90, 1)),
+            (119, 30, (119, 1)),
+            (120, 30, (120, 1)),
+            (120, 90, (120, 2)),
+        ] {
+            let zoom = ChartRange { from: NOW - 3 * DAY, to: NOW - 3 * DAY + minutes * MINUTE, buckets: 120 };
+            let it = zoom.fitted_to(NOW - 80 * DAY, interval * SECOND);
+            assert_eq!((it.to.since(it.from) / MINUTE, it.width() / MINUTE), expected, "{minutes} {interval}");
+        }
     }
 
     proptest! {

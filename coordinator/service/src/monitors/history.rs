@@ -269,8 +269,9 @@ impl HistoryService {
     ) -> ServiceResult<LatencyChart> {
         let page = self.context.page(caller, page)?;
         let monitor = self.context.monitor_on(&page, id)?.value;
-        let range = ChartRange::ending_at(self.context.now(), range, points);
-        self.context.statistics.latency(&page, &monitor, range).await
+        let now = self.context.now();
+        let range = ChartRange::ending_at(now, range, points);
+        self.context.statistics.latency(&page, &monitor, range, now).await
     }
 
     /// Returns a monitor's response times by region between two times, with at most `points` points a line.
@@ -286,7 +287,8 @@ impl HistoryService {
     ) -> ServiceResult<LatencyChart> {
         let page = self.context.page(caller, page)?;
         let monitor = self.context.monitor_on(&page, id)?.value;
-        self.context.statistics.latency(&page, &monitor, ChartRange { from, to, buckets: points }).await
+        let range = ChartRange { from, to, buckets: points };
+        self.context.statistics.latency(&page, &monitor, range, self.context.now()).await
     }
 
     /// Reads the downtime of a page's monitors that have no rounds of their own, in the same order: each is given

@@ -100,6 +100,7 @@ impl Statistics for FakeMesh {
         _page: &'a Page,
         _monitor: &'a Monitor,
         range: ChartRange,
+        _now: Timestamp,
     ) -> BoxFuture<'a, ServiceResult<LatencyChart>> {
         Box::pin(std::future::ready(Ok(made_up_latency(range))))
     }

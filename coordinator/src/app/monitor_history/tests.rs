@@ -7,7 +7,7 @@ use parallax_core::check::{Check, TcpCheck};
 use parallax_core::id::{AccountId, MonitorId, PageId};
 use parallax_core::observation::Reading;
 use parallax_core::rollup::day_of;
-use parallax_core::time::SECOND;
+use parallax_core::time::{MINUTE, SECOND};
 use parallax_core::uptime::MonitoredTime;
 use parallax_core::vantage::VantageNo;
 use parallax_engine::history::no_windows;
@@ -183,7 +183,7 @@ async fn a_chart_has_a_line_from_the_fifth_minute_on() {
 }
 
 #[tokio::test]
-async fn a_banded_chart_has_the_lowest_and_highest_of_each_part_around_its_median() {
+async fn a_banded_chart_has_the_lowest_and_highest_of_each_bucket_around_its_median() {
     let (store, history) = with_rounds((0..10).map(|n| (n * INTERVAL, true))).await;
     let (now, monitor) = (MADE + 5 * MINUTE, monitor());
     let counted = RegionSet::only(Region::Europe);
@@ -193,7 +193,8 @@ async fn a_banded_chart_has_the_lowest_and_highest_of_each_part_around_its_media
     ] {
         let read = store.reader();
         let plain = chart(&history, read.as_ref(), &monitor, counted, range).unwrap();
-        let banded = banded_chart(&history, read.as_ref(), &monitor, counted, range).unwrap();
+        let period = ChartPeriod::new(range, now);
+        let banded = banded_chart(&history, read.as_ref(), &monitor, counted, period).unwrap();
         assert!(plain.bands.is_empty() && plain.regions == banded.regions, "{banded:?}");
         let (medians, bands) = (&banded.regions[&Region::Europe], &banded.bands[&Region::Europe]);
         assert_eq!((medians.len(), bands.len()), (range.buckets, range.buckets));
@@ -206,5 +207,54 @@ async fn a_banded_chart_has_the_lowest_and_highest_of_each_part_around_its_media
             }
         }
         assert_eq!(measured, 1, "{range:?}");
+    }
+}
+
+/// The chart of a period, zoomed to by someone at `now`, with the times of its buckets that have a value.
+fn zoomed(
+    (store, history): (&Store, &History),
+    (from, to): (Timestamp, Timestamp),
+    now: Timestamp,
+) -> (LatencyChart, Vec<Timestamp>) {
+    let period = ChartPeriod::fitted(ChartRange { from, to, buckets: 120 }, (MADE, INTERVAL), now);
+    let read = store.reader();
+    let chart = banded_chart(history, read.as_ref(), &monitor(), RegionSet::only(Region::Europe), period).unwrap();
+    let width = period.range.width();
+    let line = chart.regions.get(&Region::Europe).cloned().unwrap_or_default();
+    let times = (0..).zip(line).filter(|(_, value)| value.is_some()).map(|(at, _)| chart.from + width * at);
+    let times = times.collect();
+    (chart, times)
+}
+
+#[tokio::test]
+async fn a_zoomed_chart_has_its_readings_at_their_times() {
+    for minutes in [5, 61, 90, 119, 120, 180] {
+        let (first, last) = (MADE + MINUTE, MADE + minutes * MINUTE - MINUTE);
+        let (store, history) = with_rounds([first, last].map(|at| (at.since(MADE), true))).await;
+        let zoom = (MADE, MADE + minutes * MINUTE);
+        let (chart, times) = zoomed((&store, &history), zoom, MADE + DAY);
+        let width = chart.to.since(chart.from) / i64::try_from(chart.buckets()).unwrap();
+        let is_in = |bucket: Timestamp, at: Timestamp| bucket <= at && at < bucket + width;
+        assert!(matches!(times[..], [a, b] if is_in(a, first) && is_in(b, last)), "{minutes}: {times:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_zoom_into_a_time_without_single_readings_is_drawn_from_hours() {
+    let every = 5 * MINUTE;
+    let (store, history) = with_rounds((0..4 * DAY / every).map(|n| (n * every, true))).await;
+    let now = MADE + 42 * DAY;
+    // Expired days are deleted every few hours.
+    for hour in 0..4 {
+        while history.upkeep(&store, now + hour * HOUR, &no_windows()).await.unwrap() {}
+    }
+    let id = (SLOT, monitor().id);
+    let kept = history.readings(store.reader().as_ref(), id, Region::Europe, MADE, MADE + 3 * DAY).unwrap();
+    assert!(kept.is_empty(), "{} readings", kept.len());
+    for (from, length) in [(MADE + DAY, 2 * DAY), (MADE + DAY + 17 * MINUTE, 5 * HOUR), (MADE + DAY, HOUR)] {
+        let (chart, times) = zoomed((&store, &history), (from, from + length), now);
+        assert!(chart.to.since(chart.from) - length < HOUR, "{length}: {chart:?}");
+        assert_eq!(i64::try_from(times.len()).unwrap(), length / HOUR, "one line: {times:?}");
+        assert_eq!(times.len(), chart.buckets());
     }
 }

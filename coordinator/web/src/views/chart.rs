@@ -31,6 +31,9 @@ const HEIGHT: f64 = 120.0;
 /// slightly before the present.
 const MAX_AHEAD: i64 = MINUTE;
 
+/// Longest chart, and longest time since its end, of which clock times have no date, in milliseconds.
+const CLOCK_ALONE: i64 = 2 * DAY;
+
 /// Minimum number of points for a line. With fewer, only the table and a note that more data will follow are
 /// shown.
 const MIN_POINTS: usize = 2;
@@ -106,7 +109,7 @@ pub(super) fn mean_chart(
 ) -> Option<ChartView> {
     let messages = locale.messages;
     let lines = vec![("mean".to_owned(), messages.response_time, chart.mean())];
-    let chart_view = build_chart(view, chart, lines, deploys, (locale, table))?;
+    let chart_view = build_chart(view, chart, lines, deploys, (locale, table, chart.to))?;
     let counted: RegionSet = chart.regions.keys().copied().filter(|it| chart.counted.contains(*it)).collect();
     let mean = (counted.len() > 1).then(|| fill(messages.chart_mean, &[&messages.locale().regions(counted)]));
     Some(ChartView { mean, ..chart_view })
@@ -117,13 +120,13 @@ pub(super) fn region_chart(
     view: &MonitorView,
     chart: &LatencyChart,
     deploys: &[Deploy],
-    locale: PageLocale,
+    (locale, now): (PageLocale, Timestamp),
 ) -> Option<ChartView> {
     let lines = chart
         .regions
         .iter()
         .map(|(region, points)| (region_class(*region), locale.messages.locale().region(*region), points.clone()));
-    build_chart(view, chart, lines.collect(), deploys, (locale, usize::MAX))
+    build_chart(view, chart, lines.collect(), deploys, (locale, usize::MAX, now))
 }
 
 /// CSS class of a region's line.
@@ -136,7 +139,7 @@ fn build_chart(
     chart: &LatencyChart,
     lines: Vec<(String, &'static str, Vec<Option<u32>>)>,
     deploys: &[Deploy],
-    (locale, max_rows): (PageLocale, usize),
+    (locale, max_rows, now): (PageLocale, usize, Timestamp),
 ) -> Option<ChartView> {
     let messages = locale.messages;
     let values = lines.iter().flat_map(|(_, _, points)| points).filter_map(|point| *point);
@@ -149,7 +152,10 @@ fn build_chart(
     let has_point = |at: &usize| lines.iter().any(|(_, _, points)| points.get(*at).is_some_and(Option::is_some));
     let is_sparse = (0..chart.buckets()).filter(has_point).count() < MIN_POINTS;
     let lines: Vec<_> = lines.into_iter().filter(|(_, _, points)| points.iter().any(Option::is_some)).collect();
-    let table = table(chart, &lines, max_rows, locale);
+    // A clock time alone says which day it is only of a short chart that has just ended.
+    let is_short = chart.to.since(chart.from) <= CLOCK_ALONE;
+    let has_date = !is_short || now.since(chart.to) > CLOCK_ALONE;
+    let table = table(chart, &lines, (max_rows, has_date), locale);
     let mut area = String::new();
     let lines: Vec<ChartLine> = lines
         .into_iter()
@@ -181,7 +187,6 @@ fn build_chart(
             at: format::format_time(deploy.at, locale),
         }
     };
-    let is_short = length <= 2 * DAY;
     let values_text = if is_single {
         lines.first().map(|line| line.figures.clone()).unwrap_or_default()
     } else {
@@ -210,7 +215,7 @@ fn build_chart(
         ),
         deploys: deploys.iter().rev().filter(is_on_chart).map(&mut deploy_marker).collect(),
         ticks: ticks(chart, locale),
-        time_formats: if is_short { ("c", "c") } else { ("d", "t") },
+        time_formats: (if is_short { "c" } else { "d" }, if has_date { "t" } else { "c" }),
         table,
     })
 }
@@ -237,17 +242,16 @@ fn place_label(occupied: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'sta
     }
 }
 
-/// Builds the table of a chart, merging points so that there are at most `max_rows` rows.
+/// Builds the table of a chart, merging points so that there are at most `max_rows` rows, whose times may have a date.
 fn table(
     chart: &LatencyChart,
     lines: &[(String, &'static str, Vec<Option<u32>>)],
-    max_rows: usize,
+    (max_rows, has_date): (usize, bool),
     locale: PageLocale,
 ) -> Vec<(FormattedTime, Vec<String>)> {
     let point_count = chart.buckets();
     let step = point_count.div_ceil(max_rows.max(1)).max(1);
     let width = chart.to.since(chart.from) / i64::try_from(point_count.max(1)).unwrap_or(i64::MAX);
-    let is_short = chart.to.since(chart.from) <= 2 * DAY;
     let mean = |points: &[Option<u32>]| {
         let values: Vec<u64> = points.iter().filter_map(|point| point.map(u64::from)).collect();
         let mean = values.iter().sum::<u64>().checked_div(values.len() as u64);
@@ -263,10 +267,10 @@ fn table(
                 |point| format::format_milliseconds(point, locale.messages),
             )
         };
-        let text = if is_short {
-            format::format_pattern(start, locale.zone, "%H:%M")
-        } else {
+        let text = if has_date {
             format::format_date_time(start, locale, "%H:%M")
+        } else {
+            format::format_pattern(start, locale.zone, "%H:%M")
         };
         let time = FormattedTime { iso: start.to_string(), text };
         (time, lines.iter().map(value).collect())
@@ -351,7 +355,7 @@ fn ticks(chart: &LatencyChart, locale: PageLocale) -> Vec<FormattedTime> {
     let length = chart.to.since(chart.from);
     let tick = |quarter: i64| {
         let at: Timestamp = chart.from + length / 4 * quarter;
-        let text = if length <= 2 * DAY {
+        let text = if length <= CLOCK_ALONE {
             format::format_pattern(at, locale.zone, "%H:%M")
         } else {
             format::format_short_day(at, locale)

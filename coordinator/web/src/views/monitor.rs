@@ -200,7 +200,7 @@ impl MonitorPage {
             bars,
             region_bars: if page.show_locations { uptime_bars::build_region_bars(view, context) } else { Vec::new() },
             chart: if page.show_locations {
-                chart::region_chart(view, chart, detail.deploys, locale)
+                chart::region_chart(view, chart, detail.deploys, (locale, now))
             } else {
                 chart::mean_chart(view, chart, detail.deploys, locale, usize::MAX)
             },

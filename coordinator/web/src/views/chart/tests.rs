@@ -34,7 +34,7 @@ fn the_table_has_the_charts_values_and_its_gaps() {
     let chart = LatencyChart { from, to, counted, regions, ..LatencyChart::default() };
     let lines = [(String::new(), "Asia", chart.mean())];
     let texts = |max_rows| {
-        let rows = table(&chart, &lines, max_rows, english_locale(Tz::UTC));
+        let rows = table(&chart, &lines, (max_rows, false), english_locale(Tz::UTC));
         rows.iter().map(|(at, values)| format!("{} {}", at.text, values.join(" "))).collect::<Vec<_>>()
     };
     assert_eq!(texts(9), ["00:00 10 ms", "06:00 20 ms", "12:00 no data", "18:00 no data"]);
@@ -91,8 +91,22 @@ fn a_chart_names_its_range_and_its_regions() {
     chart.to = chart.from + 7 * DAY;
     let mean = Some("Mean of Europe and Oceania".to_owned());
     assert_eq!(caption(&chart), ("Response time, last 7 days".to_owned(), mean));
-    let by_region = region_chart(&view, &chart, &[], english_locale(Tz::UTC)).unwrap();
+    let by_region = region_chart(&view, &chart, &[], (english_locale(Tz::UTC), chart.to)).unwrap();
     assert_eq!((by_region.lines.len(), by_region.mean), (3, None));
+}
+
+#[test]
+fn the_times_of_a_chart_of_days_ago_have_a_date() {
+    let view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 4);
+    let chart = one_day_chart(vec![Some(80); 4]);
+    let drawn = |age: i64| {
+        let chart_view = region_chart(&view, &chart, &[], (english_locale(Tz::UTC), chart.to + age)).unwrap();
+        (chart_view.time_formats, chart_view.table[1].0.text.clone())
+    };
+    for age in [MINUTE, 2 * DAY] {
+        assert_eq!(drawn(age), (("c", "c"), "06:00".to_owned()), "{age}");
+    }
+    assert_eq!(drawn(2 * DAY + 1), (("c", "t"), "1 Jan 1970, 06:00".to_owned()));
 }
 
 #[test]

@@ -96,7 +96,7 @@ mod tests {
                 LatencyChart { regions: regions.into_iter().collect(), to: Timestamp::from_millis(DAY), ..chart };
             for chart_view in [
                 mean_chart(&view, &chart, &[], english_locale(Tz::UTC), 9).unwrap(),
-                region_chart(&view, &chart, &[], english_locale(Tz::UTC)).unwrap(),
+                region_chart(&view, &chart, &[], (english_locale(Tz::UTC), chart.to)).unwrap(),
             ] {
                 assert_eq!(chart_view.thresholds.iter().map(description).collect::<Vec<_>>(), expected);
             }

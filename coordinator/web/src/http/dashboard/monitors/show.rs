@@ -94,7 +94,7 @@ async fn show(context: &HttpContext, call: &MonitorCall, requested: Option<Reque
     let (service, signed_in) = (&context.service, &call.caller);
     let range = screen::param(&call.query, "range").and_then(|name| TimeRange::from_name(&name));
     let range = range.unwrap_or(TimeRange::Day);
-    let part = zoom::part(&call.query, service.now()).map_err(ServiceError::from)?;
+    let zoom = zoom::zoom(&call.query, service.now()).map_err(ServiceError::from)?;
     let detail = service.public_pages.managed_monitor_detail(&signed_in.caller, page, id, Some(range)).await?;
     let explained = service.public_pages.explain(&detail, signed_in.is_operator).await?;
     let view = &detail.monitor;
@@ -116,9 +116,9 @@ async fn show(context: &HttpContext, call: &MonitorCall, requested: Option<Reque
         let slice = service.history.checks(&signed_in.caller, (page, id), None, NEWEST_ROUNDS).await?;
         slice.items.into_iter().map(|it| (it.reading, it.report)).collect()
     };
-    let chart = match part {
-        Some(part) if !is_heartbeat => {
-            Some(service.history.latency_between(&signed_in.caller, (page, id), part, zoom::POINTS).await?)
+    let chart = match zoom {
+        Some(zoom) if !is_heartbeat => {
+            Some(service.history.latency_between(&signed_in.caller, (page, id), zoom, zoom::POINTS).await?)
         }
         _ => None,
     };
@@ -130,7 +130,7 @@ async fn show(context: &HttpContext, call: &MonitorCall, requested: Option<Reque
         now: detail.now,
         is_stale: page_view::is_stale(detail.regions, std::iter::once(view.monitor_and_state()), detail.now),
         range,
-        part: part.zip(chart.as_ref()),
+        zoom: zoom.zip(chart.as_ref()),
         outages: &detail.outages,
         deploys: &detail.deploys,
         explanation: &explained.explanation,

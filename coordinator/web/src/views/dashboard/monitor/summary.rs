@@ -44,8 +44,8 @@ pub(crate) struct SummaryInput<'a> {
     pub is_stale: bool,
     /// Range of chart and bars.
     pub range: TimeRange,
-    /// Part of it that the chart shows: start and end as asked for, and its response times; none for all of it.
-    pub part: Option<((Timestamp, Timestamp), &'a LatencyChart)>,
+    /// Period to which the chart is zoomed: start and end as asked for, and its response times; none for the range.
+    pub zoom: Option<((Timestamp, Timestamp), &'a LatencyChart)>,
     /// Outages, newest first.
     pub outages: &'a [Outage],
     /// Deploys, newest first.
@@ -99,9 +99,9 @@ pub(crate) struct MonitorSummary {
     facts: Vec<(String, String, String)>,
     ranges: Vec<(String, &'static str, bool)>,
     chart: Option<ResponseChart>,
-    /// Start and end of the part that the chart shows, with address and text of the link back.
-    part: Option<(FormattedTime, FormattedTime, String, String)>,
-    /// Address of this screen, to which the script adds a part.
+    /// Start and end of the period to which the chart is zoomed, with address and text of the link back.
+    zoom: Option<(FormattedTime, FormattedTime, String, String)>,
+    /// Address of this screen, to which the script adds a period.
     zoom_path: String,
     lanes: Vec<RegionBars>,
     rounds: Vec<RoundRow>,
@@ -124,8 +124,8 @@ impl MonitorSummary {
         let context = RangeContext { range, now, is_stale: input.is_stale, locale };
         let page_path = format!("/app/pages/{}", page.id);
         let paths = StepPaths { monitor: &heading.path, page: &page_path };
-        let times = input.part.map_or(&view.history.chart, |(_, times)| times);
-        let lines = chart::region_chart(view, times, input.deploys, locale);
+        let times = input.zoom.map_or(&view.history.chart, |(_, times)| times);
+        let lines = chart::region_chart(view, times, input.deploys, (locale, now));
         let range_path = |range: TimeRange| format!("{}?range={}", heading.path, range.name());
         let threshold = |reading: &Reading| view.monitor.slow_threshold(reading.region, input.plan);
         let row = |(reading, report): &(Reading, Option<RoundReport>)| {
@@ -144,10 +144,10 @@ impl MonitorSummary {
             facts: facts(&input),
             ranges: TimeRange::ALL
                 .into_iter()
-                .map(|it| (range_path(it), short_range(it), it == range && input.part.is_none()))
+                .map(|it| (range_path(it), short_range(it), it == range && input.zoom.is_none()))
                 .collect(),
             chart: lines.map(|lines| ResponseChart::new(lines, times, input.outages, now)),
-            part: input.part.map(|((from, to), _)| {
+            zoom: input.zoom.map(|((from, to), _)| {
                 let [from, to] = [from, to].map(|at| format::format_time(at, locale));
                 (from, to, range_path(range), format!("Back to {}", short_range(range)))
             }),

@@ -181,7 +181,7 @@ impl Scene {
             now: NOW,
             is_stale: false,
             range: TimeRange::Day,
-            part: None,
+            zoom: None,
             outages: &self.outages,
             deploys: &[],
             explanation,
