@@ -116,6 +116,8 @@ pub struct CheckNowResult {
     pub vantage: Option<VantageNo>,
     /// True if vantages are in service there, but none can run the check type.
     pub unsupported: bool,
+    /// True if the vantage was asked and will send nothing more.
+    pub unanswered: bool,
     /// Its observation; `None` if it sent none in time.
     pub observation: Option<Observation>,
 }

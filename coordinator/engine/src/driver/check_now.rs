@@ -67,6 +67,7 @@ impl OpenCheckNowRequests {
         let Some((request_number, index)) = self.probes.remove(&number) else { return true };
         let Some(request) = self.open.get_mut(&request_number) else { return true };
         if let Some(result) = request.results.get_mut(index) {
+            result.unanswered = observation.is_none();
             result.observation = observation;
         }
         request.remaining = request.remaining.saturating_sub(1);
@@ -132,7 +133,7 @@ impl Driver {
                 });
             }
             let unsupported = has_vantages && candidates.is_empty();
-            results.push(CheckNowResult { region, vantage, unsupported, observation: None });
+            results.push(CheckNowResult { region, vantage, unsupported, unanswered: false, observation: None });
         }
         if probes.is_empty() {
             let _ = reply.send(results);

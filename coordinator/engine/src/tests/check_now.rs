@@ -123,3 +123,30 @@ async fn results_arrive_one_by_one() {
     assert_eq!(answered(&results.await.unwrap()), regions);
     driver.stop().await;
 }
+
+#[tokio::test]
+async fn a_vantage_that_will_not_answer_is_reported_while_others_are_asked() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::manual(START));
+    let mut driver = TestDriver::start(&store, &clock).await;
+    bring_up(&mut driver).await;
+    let (reply, results) = oneshot::channel();
+    let (progress, mut partial) = watch::channel(Vec::new());
+    let subject = CheckNowSubject::Monitor(MONITOR);
+    driver.inbox.send(Arrival::CheckNow(CheckNowRequest { subject, reply, progress })).await.unwrap();
+    partial.changed().await.unwrap();
+    assert!(partial.borrow_and_update().iter().all(|it| !it.unanswered), "all are asked");
+    let lost = driver.next_probe().await;
+    let response = ProbeResponse::NoResponse;
+    driver.inbox.send(Arrival::ProbeResponse { slot: lost.slot, number: lost.request.number, response }).await.unwrap();
+    partial.changed().await.unwrap();
+    let unanswered = |results: &[CheckNowResult]| -> Vec<Option<VantageNo>> {
+        results.iter().filter(|it| it.unanswered).map(|it| it.vantage).collect()
+    };
+    assert_eq!(unanswered(&partial.borrow_and_update()), [Some(lost.request.vantage)]);
+    for _ in 1..mesh().available_regions().iter().count() {
+        let probe = driver.next_probe().await;
+        driver.respond(&probe, passed()).await;
+    }
+    assert_eq!(unanswered(&results.await.unwrap()), [Some(lost.request.vantage)]);
+    driver.stop().await;
+}

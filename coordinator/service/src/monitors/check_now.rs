@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_core::check::CheckKind;
+use parallax_core::account::Account;
+use parallax_core::check::{Check, CheckKind};
 use parallax_core::event::{Event, EventKind, ProbeReason, RoundReport};
-use parallax_core::id::{MonitorId, PageId};
+use parallax_core::id::{AccountId, MonitorId, PageId};
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::observation::{ProbeOutcome, RoundOutcome};
 use parallax_core::rate_limit::RateExceeded;
 use parallax_core::role::Permission;
 use parallax_core::time::{MINUTE, SECOND};
 use parallax_core::validation::ValidationErrors;
+use parallax_core::vantage::Region;
 use parallax_engine::{Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, UnsavedCheck};
 use parallax_store::Batch;
 use tokio::sync::{oneshot, watch};
@@ -108,18 +110,30 @@ impl MonitorService {
             return Err(ValidationErrors::whole_request(rule).into());
         }
         let account = self.context.account_of(&page)?;
+        self.admit_test(&account, kind)?;
+        let pinned = settings.pinned_region.filter(|_| account.plan.uses_regions());
+        let outcomes = self.unsaved_outcomes(account.id, (settings.check, pinned), progress).await;
+        Ok(CheckNowReport { outcomes, agents: self.context.agents_by_number().await? })
+    }
+
+    /// Admits a test of an unsaved monitor of that type: the account's plan must include it, and its tests are limited.
+    pub(super) fn admit_test(&self, account: &Account, kind: CheckKind) -> ServiceResult<()> {
         self.context.settings().limits.monitor_limit(account.plan, kind)?;
         self.context
             .check_rate(&self.test_limit, TESTS_PER_MINUTE, &account.id)
-            .map_err(|RateExceeded { seconds }| ServiceError::MonitorTestLimit { seconds })?;
-        let unsaved = UnsavedCheck {
-            id: MonitorId::new(self.context.now(), rand::random()),
-            account: account.id,
-            check: Arc::new(settings.check),
-            pinned: settings.pinned_region.filter(|_| account.plan.uses_regions()),
-        };
-        let outcomes = self.outcomes_of(CheckNowSubject::Unsaved(unsaved), progress).await;
-        Ok(CheckNowReport { outcomes, agents: self.context.agents_by_number().await? })
+            .map_err(|RateExceeded { seconds }| ServiceError::MonitorTestLimit { seconds })
+    }
+
+    /// Waits for the outcomes of an unsaved check by region, of one region alone if it is pinned.
+    pub(super) async fn unsaved_outcomes(
+        &self,
+        account: AccountId,
+        (check, pinned): (Check, Option<Region>),
+        progress: CheckNowProgress,
+    ) -> Vec<CheckNowResult> {
+        let id = MonitorId::new(self.context.now(), rand::random());
+        let unsaved = UnsavedCheck { id, account, check: Arc::new(check), pinned };
+        self.outcomes_of(CheckNowSubject::Unsaved(unsaved), progress).await
     }
 
     /// Returns the agents that the results of a running check may name.
@@ -132,11 +146,7 @@ impl MonitorService {
     }
 
     /// Waits for the outcomes by region; empty if the driver does not answer in time.
-    pub(super) async fn outcomes_of(
-        &self,
-        subject: CheckNowSubject,
-        progress: CheckNowProgress,
-    ) -> Vec<CheckNowResult> {
+    async fn outcomes_of(&self, subject: CheckNowSubject, progress: CheckNowProgress) -> Vec<CheckNowResult> {
         let (answer, reply) = oneshot::channel();
         let arrival = Arrival::CheckNow(CheckNowRequest { subject, reply: answer, progress });
         let outcomes = async {

@@ -1,16 +1,12 @@
 //! Test of an account's first site, before somebody owns the account.
 
-use std::sync::Arc;
-
 use parallax_core::check::{Check, CheckKind};
-use parallax_core::id::MonitorId;
 use parallax_core::observation::ProbeOutcome;
-use parallax_core::rate_limit::RateExceeded;
 use parallax_core::time::Timestamp;
-use parallax_engine::{CheckNowResult, CheckNowSubject, UnsavedCheck};
+use parallax_engine::CheckNowResult;
 
 use super::MonitorService;
-use super::check_now::{CheckNowProgress, CheckNowReport, TESTS_PER_MINUTE};
+use super::check_now::{CheckNowProgress, CheckNowReport};
 use crate::people::{FirstSite, SetUpAccount};
 use crate::{ServiceError, ServiceResult};
 
@@ -37,19 +33,12 @@ impl MonitorService {
         }
         let check = site.settings()?.check;
         let account = self.context.store().reader().account(target.id)?.ok_or(ServiceError::NotFound)?.value;
-        self.context.settings().limits.monitor_limit(account.plan, CheckKind::Http)?;
-        self.context
-            .check_rate(&self.test_limit, TESTS_PER_MINUTE, &account.id)
-            .map_err(|RateExceeded { seconds }| ServiceError::MonitorTestLimit { seconds })?;
+        self.admit_test(&account, CheckKind::Http)?;
         let certificate = match &check {
             Check::Http(http) => http.certificate_check().map(Check::Certificate),
             _ => None,
         };
-        let outcomes = |check: Check| {
-            let id = MonitorId::new(self.context.now(), rand::random());
-            let unsaved = UnsavedCheck { id, account: account.id, check: Arc::new(check), pinned: None };
-            self.outcomes_of(CheckNowSubject::Unsaved(unsaved), CheckNowProgress::default())
-        };
+        let outcomes = |check: Check| self.unsaved_outcomes(account.id, (check, None), CheckNowProgress::default());
         let certificate = async {
             match certificate {
                 Some(check) => outcomes(check).await,

@@ -10,15 +10,16 @@ mod records;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use parallax_core::account::Account;
 use parallax_core::check::Check;
-use parallax_core::event::{EditKind, Event, EventKind};
+use parallax_core::event::{EditKind, Event, EventKind, RoundReport};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::key::KeyAccess;
 use parallax_core::machine::MachineView;
 use parallax_core::monitor::edit::MonitorEdit;
-use parallax_core::observation::{Failure, Measurements, Observation, ProbeOutcome};
+use parallax_core::observation::{CheckPhase, Failure, Measurements, Observation, ProbeOutcome};
 use parallax_core::page::Page;
 use parallax_core::patch::PatchField;
 use parallax_core::plan::PlanLimits;
@@ -30,8 +31,9 @@ use parallax_engine::{
     Arrival, CheckNowRequest, CheckNowResult, CheckNowSubject, DriverQuery, HeartbeatTokens, PingIntake,
 };
 use parallax_runtime::clock::Clock;
-use parallax_store::{Batch, Store};
+use parallax_store::{Batch, JournalEvent, Store};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 pub use self::company::{BROWSER, CompanyWorld};
 pub use self::fake_members::FakeMembers;
@@ -117,7 +119,7 @@ fn provider_client() -> ProviderClient {
     ProviderClient::new(resolver, true).unwrap()
 }
 
-/// A driver that stores pings, and answers tests of unsaved monitors.
+/// A driver that stores pings, and answers checks on request.
 pub(crate) fn store_pings(store: Store) -> PingIntake {
     let (inbox, mut arrivals) = mpsc::channel(16);
     tokio::spawn(async move {
@@ -126,7 +128,7 @@ pub(crate) fn store_pings(store: Store) -> PingIntake {
             let ping = match arrival {
                 Arrival::Ping(ping) => ping,
                 Arrival::CheckNow(request) => {
-                    answer_test(request);
+                    answer_check(request);
                     continue;
                 }
                 _ => continue,
@@ -142,30 +144,44 @@ pub(crate) fn store_pings(store: Store) -> PingIntake {
     PingIntake { inbox, tokens: HeartbeatTokens::default() }
 }
 
-/// Answers the test of an unsaved monitor with one agent in Europe and none in Asia: a host whose name begins
-/// with `down` refuses connections. A check of a stored monitor gets no answer.
-fn answer_test(request: CheckNowRequest) {
-    let CheckNowSubject::Unsaved(unsaved) = request.subject else { return };
-    let outcome = if unsaved.check.host().starts_with("down") {
-        ProbeOutcome::Failed(Measurements::default(), Failure::Refused)
+/// Answers a check with one agent in Europe and none in Asia: an unsaved host whose name begins with `down` refuses
+/// connections, and one with `slow` times out after eleven seconds.
+fn answer_check(request: CheckNowRequest) {
+    let CheckNowRequest { subject, reply, progress } = request;
+    let (host, is_certificate, pinned) = match subject {
+        CheckNowSubject::Unsaved(unsaved) => {
+            let is_certificate = matches!(*unsaved.check, Check::Certificate(_));
+            (unsaved.check.host(), is_certificate, unsaved.pinned)
+        }
+        CheckNowSubject::Monitor(_) => (String::new(), false, None),
+    };
+    let delay = if host.starts_with("slow") { Duration::from_secs(11) } else { Duration::ZERO };
+    let failed = |failure| ProbeOutcome::Failed(Measurements::default(), failure);
+    let outcome = if host.starts_with("down") {
+        failed(Failure::Refused)
+    } else if !delay.is_zero() {
+        failed(Failure::Timeout(CheckPhase::Connect))
     } else {
-        let expires_at = matches!(*unsaved.check, Check::Certificate(_)).then_some(START + 62 * DAY);
+        let expires_at = is_certificate.then_some(START + 62 * DAY);
         ProbeOutcome::Passed(Measurements { latency_ms: Some(40), expires_at, ..Measurements::default() })
     };
     let (vantage, network) = (VantageNo(0), NetworkNo(0));
     let (started, ended) = (START, START + 40);
-    let regions =
-        [Region::Europe, Region::Asia].into_iter().filter(|region| unsaved.pinned.is_none_or(|it| it == *region));
+    let regions = [Region::Europe, Region::Asia].into_iter().filter(|region| pinned.is_none_or(|it| it == *region));
     let results = regions.map(|region| {
         let outcome = outcome.clone();
         let observation = Observation { revision: 0, region, vantage, network, round: None, started, ended, outcome };
         let observation = (region == Region::Europe).then_some(observation);
-        CheckNowResult { region, vantage: observation.as_ref().map(|it| it.vantage), unsupported: false, observation }
+        let vantage = observation.as_ref().map(|it| it.vantage);
+        CheckNowResult { region, vantage, unsupported: false, unanswered: false, observation }
     });
     let results: Vec<CheckNowResult> = results.collect();
     let without = |result: &CheckNowResult| CheckNowResult { observation: None, ..result.clone() };
-    request.progress.send_replace(results.iter().map(without).collect());
-    let _ = request.reply.send(results);
+    progress.send_replace(results.iter().map(without).collect());
+    tokio::spawn(async move {
+        sleep(delay).await;
+        let _ = reply.send(results);
+    });
 }
 
 impl World {
@@ -189,6 +205,16 @@ impl World {
         let mut batch = Batch::new();
         batch.event(event);
         self.service.context.store().commit(batch).await.unwrap();
+    }
+
+    /// Reports of a monitor's rounds and of its checks on request, newest first.
+    pub fn round_reports(&self, monitor: MonitorId) -> Vec<RoundReport> {
+        let events = self.service.context.store().reader().events_of_many(&[monitor], None, 1000).unwrap();
+        let report = |event: JournalEvent| match event.event.kind {
+            EventKind::Round(report) => Some(report),
+            _ => None,
+        };
+        events.into_iter().filter_map(report).collect()
     }
 
     /// Stores a page as given, including fields that no call can set yet.

@@ -2,7 +2,7 @@
 // each change.
 (() => {
   "use strict";
-  const { all, addIcons, enhance, postInParts, setLabel, setText } = dashboard;
+  const { all, addIcons, enhance, postForFragments, setLabel, setText } = dashboard;
   const form = document.querySelector("form[data-test]");
   if (!form) return;
 
@@ -25,15 +25,15 @@
   };
   const testButton = form.querySelector("[formaction$='/test']");
   // What fills in is not read out, only the result.
-  const showPart = (fresh) => {
-    const part = fresh.getElementById("test");
+  const showProgress = (fresh) => {
+    const section = fresh.getElementById("test");
     result().setAttribute("aria-live", "off");
-    result().replaceChildren(...part.childNodes);
-    setLabel(testButton, part.dataset.button);
+    result().replaceChildren(...section.childNodes);
+    setLabel(testButton, section.dataset.button);
   };
   const show = (fresh) => {
-    const part = fresh.getElementById("test");
-    if (!part) throw new Error("no result");
+    const section = fresh.getElementById("test");
+    if (!section) throw new Error("no result");
     addIcons(fresh);
     result().setAttribute("aria-live", "polite");
     const fault = fresh.querySelector(".fault");
@@ -42,7 +42,7 @@
       return;
     }
     // The same element stays: screen readers announce what changes in it.
-    result().replaceChildren(...part.childNodes);
+    result().replaceChildren(...section.childNodes);
     enhance(result());
     const from = fresh.getElementById("suggestion");
     const to = document.getElementById("suggestion");
@@ -63,7 +63,7 @@
       const body = new URLSearchParams(new FormData(form));
       // A test needs no password.
       body.delete("password");
-      show(await postInParts(`${form.action}/test`, body, showPart, own.signal));
+      show(await postForFragments(`${form.action}/test`, body, showProgress, own.signal));
     } catch (error) {
       // A later test took its place.
       if (error.name !== "AbortError") say("The test could not run. Change the address to try again.");

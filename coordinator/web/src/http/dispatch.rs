@@ -115,6 +115,7 @@ async fn dispatch(
         token
     });
     let (body, arrived) = request_timeout::track_body(body, &method);
+    let limit = request_timeout::timeout_for(&path);
     let no_store = NoStoreFlag::default();
     let (route, params) = match table.find(&method, &path) {
         Ok((HttpRoute::Public(handler), mut params)) => {
@@ -123,13 +124,12 @@ async fn dispatch(
             let call =
                 RoutedRequest { caller: (), method, path, query, peer, params, headers, body, form: None, no_store };
             let response = handler(Arc::clone(&context), call);
-            let response =
-                match request_timeout::with_timeout(request_timeout::REQUEST_TIMEOUT, arrived, response).await {
-                    Ok(reply) if ResponseMemory::is_counted(&reply) => {
-                        context.response_memory.admit(ResponseOwner::from_request(peer, &reader), true, reply).await
-                    }
-                    response => response,
-                };
+            let response = match request_timeout::with_timeout(limit, arrived, response).await {
+                Ok(reply) if ResponseMemory::is_counted(&reply) => {
+                    context.response_memory.admit(ResponseOwner::from_request(peer, &reader), true, reply).await
+                }
+                response => response,
+            };
             return no_store_flag
                 .apply(response.map_err(|error| public::not_found_for_people(&context, &reader, is_own_host, error)));
         }
@@ -163,7 +163,6 @@ async fn dispatch(
     }
     auth::admit_request(&context.key_limit, caller.limit_id(), context.service.now(), allowance)?;
     let route = route.map_err(|error| with_route_hint(error, &table, &path))?;
-    let limit = request_timeout::timeout_for(&path);
     let (is_read, request_headers) = (method.is_safe(), headers.clone());
     let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, form: None, no_store };
     let reply = request_timeout::with_timeout(limit, arrived, run_authenticated(&context, route, call)).await?;

@@ -301,6 +301,12 @@ impl HttpResponse {
         response
     }
 
+    /// Returns the stream that follows the body.
+    #[cfg(test)]
+    pub(super) fn into_stream(self) -> Option<BodyStream> {
+        self.stream
+    }
+
     /// Converts to a plain response, without the stream.
     #[cfg(test)]
     pub(super) fn into_response(self) -> Response<Bytes> {

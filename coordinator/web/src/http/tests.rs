@@ -69,9 +69,13 @@ use serde_json::{Value, json};
 pub(super) use self::signed_in_browser::SignedInBrowser;
 use super::HttpContext;
 use super::dispatch::{ParsedRequest, handle};
+use super::response::HttpResponse;
 use super::route::RouteTable;
 use super::routes::routes;
 use super::server::client_ip::PeerAddress;
+
+/// Names and values of a request's headers.
+type Headers<'a> = &'a [(&'static str, &'a str)];
 
 /// Test client that calls the handlers directly, with one key of each kind.
 pub(super) struct TestClient {
@@ -121,13 +125,7 @@ impl TestClient {
         }
     }
 
-    pub(super) async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&'static str, &str)],
-        body: &str,
-    ) -> TestResponse {
+    pub(super) async fn send(&self, method: &str, path: &str, headers: Headers<'_>, body: &str) -> TestResponse {
         self.send_bytes(method, path, headers, body.as_bytes().to_vec()).await
     }
 
@@ -135,9 +133,21 @@ impl TestClient {
         &self,
         method: &str,
         path: &str,
-        headers: &[(&'static str, &str)],
+        headers: Headers<'_>,
         body: Vec<u8>,
     ) -> TestResponse {
+        let response = self.reply(method, path, headers, body).await.into_response();
+        TestResponse {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: serde_json::from_slice(response.body()).unwrap_or(Value::Null),
+            text: String::from_utf8_lossy(response.body()).into_owned(),
+            bytes: response.into_body(),
+        }
+    }
+
+    /// The reply as the server gets it, with the stream that may follow its body.
+    async fn reply(&self, method: &str, path: &str, headers: Headers<'_>, body: Vec<u8>) -> HttpResponse {
         let part = Ok(bytes::Bytes::from(body));
         let request = ParsedRequest {
             method: method.parse().unwrap(),
@@ -150,14 +160,7 @@ impl TestClient {
             peer: Some(PeerAddress(self.peer.parse().unwrap())),
             body: futures_util::stream::iter([part]).boxed(),
         };
-        let response = handle(Arc::clone(&self.context), Arc::clone(&self.table), request).await.into_response();
-        TestResponse {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            body: serde_json::from_slice(response.body()).unwrap_or(Value::Null),
-            text: String::from_utf8_lossy(response.body()).into_owned(),
-            bytes: response.into_body(),
-        }
+        handle(Arc::clone(&self.context), Arc::clone(&self.table), request).await
     }
 
     pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: Value) -> TestResponse {

@@ -10,6 +10,7 @@ use parallax_service::monitors::FirstSiteReport;
 use parallax_service::people::{FirstSite, SetUpAccount, SetUpDetails};
 use parallax_service::public_pages::explanation::labels;
 
+use super::check_progress::region_results;
 use super::forms::{FormRefusal, FormStatus};
 use super::frame::without_scheme;
 use super::session_cookie::browser_info;
@@ -22,7 +23,6 @@ use crate::http::public::{FormFields, is_https};
 use crate::http::response::HttpResponse;
 use crate::http::route::{HttpRoute, public_route};
 use crate::http::routed_request::RoutedRequest;
-use crate::views::dashboard::monitor::waterfall::RegionResult;
 use crate::views::dashboard::{FirstSiteFields, FirstSiteTest, MessagePage, SetUpForm, Toast};
 
 /// Routes of the set-up.
@@ -96,17 +96,7 @@ async fn test(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handler
 
 /// Builds the result of a test. The bearer of the link is nobody yet, so agents have numbers for names.
 fn test_view(report: &FirstSiteReport, now: Timestamp) -> FirstSiteTest {
-    let results: Vec<RegionResult<'_>> = report
-        .site
-        .outcomes
-        .iter()
-        .map(|it| RegionResult {
-            region: it.region,
-            seen: it.observation.as_ref().map(|seen| (seen.vantage, &seen.outcome)),
-            missing: None,
-            threshold_ms: None,
-        })
-        .collect();
+    let results = region_results(&report.site.outcomes, false, |_| None);
     let days = report.certificate_ends_at.map(|end| end.since(now).div_euclid(DAY));
     FirstSiteTest::new(&results, &labels(&report.site.agents, false), days)
 }

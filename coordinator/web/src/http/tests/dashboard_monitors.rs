@@ -168,30 +168,50 @@ async fn a_check_on_request_answers_with_the_screen() {
 }
 
 #[tokio::test]
-async fn a_check_for_the_script_answers_in_parts_to_those_who_may_check() {
+async fn a_check_for_the_script_answers_in_fragments_to_those_who_may_check() {
     let client = TestClient::new().await;
     let (editor, viewer) = (client.sign_in(Role::Editor).await, client.sign_in(Role::Viewer).await);
     let id = client.monitor("Payments").await;
     let fields = [("type", "http"), ("url", "https://shop.example")];
-    for rest in [format!("/{id}/check?parts=1"), "/new/test?parts=1".to_owned(), format!("/{id}/edit/test?parts=1")] {
-        let path = client.app_path(&rest);
-        let parts = client.submit(&editor, &path, &fields).await;
-        assert_eq!(parts.status, 200, "{path}: {}", parts.text);
-        assert_eq!(parts.headers["content-type"], "application/x-html-parts", "{path}");
+    for rest in [format!("/{id}/check"), "/new/test".to_owned(), format!("/{id}/edit/test")] {
+        let path = client.app_path(&format!("{rest}?fragments=1"));
+        let reply = client.submit(&editor, &path, &fields).await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text);
+        assert_eq!(reply.headers["content-type"], "application/x-html-fragments", "{path}");
         assert_eq!(
-            (&parts.headers["cache-control"], parts.text.as_str()),
+            (&reply.headers["cache-control"], reply.text.as_str()),
             (&"no-store".parse().unwrap(), ""),
             "{path}"
         );
         assert_eq!(client.submit(&viewer, &path, &fields).await.status, 403, "{path}");
     }
     let refused =
-        client.submit(&editor, &client.app_path("/new/test?parts=1"), &[("type", "http"), ("url", "-")]).await;
+        client.submit(&editor, &client.app_path("/new/test?fragments=1"), &[("type", "http"), ("url", "-")]).await;
     assert!(refused.status == 400 && refused.text.contains("id=\"url-fault\""), "{}", refused.text);
 }
 
 #[tokio::test]
-async fn a_part_of_the_chart_has_an_address_and_a_way_back() {
+async fn the_last_fragment_of_a_check_is_the_screen_with_its_result() {
+    let client = TestClient::new().await;
+    let editor = client.sign_in(Role::Editor).await;
+    let id = client.monitor("Payments").await;
+    let path = client.app_path(&format!("/{id}/check"));
+    let fragments = client.fragments(&editor, &path, &[]).await;
+    let (screen, progress) = fragments.split_last().unwrap();
+    for words in ["<main", "Checked by you at", "data-verdict=\"Checked: passed in 1 of 2 regions.\""] {
+        assert!(screen.contains(words), "{words}: {screen}");
+    }
+    assert!(!progress.is_empty() && progress.iter().all(|it| !it.contains("<main") && it.contains("id=\"check\"")));
+    let reports = client.world.round_reports(id.parse().unwrap());
+    let regions: Vec<Region> = reports.iter().map(|it| it.region).collect();
+    assert_eq!(regions, [Region::Europe], "one event for each region with an agent");
+    let again = client.fragments(&editor, &path, &[]).await;
+    let [screen] = &again[..] else { panic!("{again:?}") };
+    assert!(screen.contains("data-verdict=\"This monitor was just checked"), "{screen}");
+}
+
+#[tokio::test]
+async fn a_period_of_the_chart_has_an_address_and_a_way_back() {
     let client = TestClient::new().await;
     let browser = client.sign_in(Role::Viewer).await;
     let id = client.monitor("Payments").await;

@@ -2,9 +2,11 @@
 
 use parallax_core::id::AccountId;
 use parallax_core::role::Role;
+use tokio::time::Instant;
 
 use super::signed_in_browser::{hidden, location};
 use super::{TestClient, TestResponse};
+use crate::http::server::request_timeout::REQUEST_TIMEOUT;
 
 /// A new account, as the program's first start makes it, and the path of its set-up link.
 async fn first_link(client: &TestClient) -> (AccountId, String) {
@@ -109,6 +111,18 @@ async fn only_owners_see_what_is_next_and_dismiss_it() {
         assert!(!shown.contains("Add a second agent"), "nobody here operates the installation");
         assert_eq!(client.submit(&browser, "/app/next-steps/dismiss", &[]).await.status, status, "{role:?}");
     }
+}
+
+#[tokio::test]
+async fn the_test_of_the_first_site_may_take_as_long_as_a_check() {
+    let client = TestClient::new().await;
+    let (_, path) = first_link(&client).await;
+    // Nothing is written from here on: the clock would run ahead of the store's thread.
+    tokio::time::pause();
+    let began = Instant::now();
+    let tested = client.send_form(&format!("{path}/test"), &[], "url=slow.northwind.example").await;
+    assert_eq!(tested.status, 200, "{}", tested.text);
+    assert!(began.elapsed() > REQUEST_TIMEOUT && tested.text.contains("class=\"state down\""), "{}", tested.text);
 }
 
 #[tokio::test]

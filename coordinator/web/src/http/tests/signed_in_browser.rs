@@ -1,5 +1,6 @@
 //! A browser that is signed in to the dashboard, for tests: it opens screens and sends forms.
 
+use futures_util::StreamExt;
 use parallax_core::account::Account;
 use parallax_core::role::Role;
 use parallax_service::people::NewSession;
@@ -19,7 +20,19 @@ impl SignedInBrowser {
         let form_token = client.world.service.people.form_token(session.session.id);
         Self { cookie: format!("__Host-plx={}", session.token.reveal()), form_token }
     }
+
+    /// Body of a form with these fields and the session's token.
+    fn form(&self, fields: &[(&str, &str)]) -> String {
+        form_urlencoded::Serializer::new(String::new())
+            .append_pair("form_token", &self.form_token)
+            .extend_pairs(fields)
+            .finish()
+    }
 }
+
+/// Headers of a form that a browser sends from the dashboard's own page.
+const FORM_HEADERS: [(&str, &str); 2] =
+    [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "same-origin")];
 
 /// Returns the address to which a reply redirects; empty if it doesn't.
 pub(in crate::http) fn location(response: &TestResponse) -> &str {
@@ -66,11 +79,21 @@ impl TestClient {
         path: &str,
         fields: &[(&str, &str)],
     ) -> TestResponse {
-        let form = form_urlencoded::Serializer::new(String::new())
-            .append_pair("form_token", &browser.form_token)
-            .extend_pairs(fields)
-            .finish();
-        self.send_form(path, &[("cookie", &browser.cookie)], &form).await
+        self.send_form(path, &[("cookie", &browser.cookie)], &browser.form(fields)).await
+    }
+
+    /// Sends the form of a check, for an answer in fragments: returns them once all have arrived.
+    pub(in crate::http) async fn fragments(
+        &self,
+        browser: &SignedInBrowser,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> Vec<String> {
+        let headers = [&[("cookie", browser.cookie.as_str())][..], &FORM_HEADERS].concat();
+        let reply = self.reply("POST", &format!("{path}?fragments=1"), &headers, browser.form(fields).into()).await;
+        let chunks: Vec<_> = reply.into_stream().unwrap().map(|chunk| chunk.unwrap()).collect().await;
+        let text = String::from_utf8(chunks.concat()).unwrap();
+        text.split_terminator('\u{1e}').map(str::to_owned).collect()
     }
 
     /// Sends a form as a browser does from the dashboard's own page.
@@ -80,7 +103,6 @@ impl TestClient {
         headers: &[(&'static str, &str)],
         form: &str,
     ) -> TestResponse {
-        let own = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "same-origin")];
-        self.send("POST", path, &[headers, &own].concat(), form).await
+        self.send("POST", path, &[headers, &FORM_HEADERS].concat(), form).await
     }
 }

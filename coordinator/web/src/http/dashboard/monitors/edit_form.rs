@@ -17,7 +17,7 @@ use parallax_service::idempotency::IdempotentRequest;
 use parallax_service::monitors::{CheckNowProgress, CheckNowReport, MonitorWithState};
 use parallax_service::public_pages::explanation::labels;
 
-use super::super::check_progress::{self, ProgressSection, region_results};
+use super::super::check_progress::{self, ProgressSection, region_results, threshold_ms};
 use super::super::forms::{Form, FormBody, FormRefusal, FormStatus, LOADED, SubmittedForm, result_path};
 use super::super::{SignedIn, see_other};
 use super::record_form;
@@ -315,7 +315,7 @@ fn test_view(report: &CheckNowReport, monitor: &Monitor, drawn: &FormScreen, sho
     let plan = drawn.plan;
     let own = monitor.latency_regions.or(drawn.page.latency_regions).filter(|_| plan.uses_regions());
     let counted = own.unwrap_or(RegionSet::only(Region::Europe));
-    let results = region_results(&report.outcomes, false, (monitor, plan));
+    let results = region_results(&report.outcomes, false, |region| threshold_ms(monitor, plan, region));
     // Without a check in a counted region, every region has to do.
     let has_counted = results.iter().any(|it| it.seen.is_some() && counted.contains(it.region));
     TestView::new(&results, &labels(&report.agents, shows_names), |region| !has_counted || counted.contains(region))

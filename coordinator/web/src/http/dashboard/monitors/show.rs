@@ -14,7 +14,7 @@ use parallax_service::monitors::{CheckNowProgress, CheckNowReport};
 use parallax_service::public_pages::explanation::labels;
 
 use super::super::SignedIn;
-use super::super::check_progress::{self, ProgressSection, region_results};
+use super::super::check_progress::{self, ProgressSection, region_results, threshold_ms};
 use super::super::forms::{FormRefusal, FormStatus, SubmittedForm};
 use super::heartbeat;
 use super::screen::{self, MonitorCall};
@@ -79,10 +79,9 @@ impl RequestedCheck {
         match self.checked {
             Ok(report) => {
                 let labels = labels(&report.agents, signed_in.is_operator);
-                (
-                    CheckNowView::new(at, &region_results(&report.outcomes, false, (monitor, plan)), &labels),
-                    FormStatus::OK,
-                )
+                let threshold = |region| threshold_ms(monitor, plan, region);
+                let results = region_results(&report.outcomes, false, threshold);
+                (CheckNowView::new(at, &results, &labels), FormStatus::OK)
             }
             Err(refusal) => (CheckNowView::refused(at, refusal.problem.unwrap_or_default()), refusal.status),
         }

@@ -69,6 +69,8 @@ pub(crate) struct CheckNowView {
     pub address: String,
     /// Reason that there is no result, as a sentence; empty if there is one.
     pub problem: String,
+    /// Result as one sentence, for screen readers.
+    pub verdict: String,
 }
 
 /// Headline of a state that isn't up.
@@ -166,14 +168,17 @@ impl MonitorSummary {
 impl CheckNowView {
     /// Builds the result of a check on request.
     pub(crate) fn new(at: FormattedTime, results: &[RegionResult<'_>], labels: &VantageLabels) -> Self {
-        let problem = if results.is_empty() { "No agent answered in time. Try again." } else { "" };
+        if results.is_empty() {
+            return Self::refused(at, "No agent answered in time. Try again.".to_owned());
+        }
         let (lines, address) = waterfall::with_shared_address(waterfall::waterfall(results, labels));
-        Self { at, lines, address, problem: problem.to_owned() }
+        let verdict = format!("Checked: passed in {}.", waterfall::passed_regions(results).1);
+        Self { at, lines, address, problem: String::new(), verdict }
     }
 
     /// Reports that there was no check, and why.
-    pub(crate) const fn refused(at: FormattedTime, problem: String) -> Self {
-        Self { at, lines: Vec::new(), address: String::new(), problem }
+    pub(crate) fn refused(at: FormattedTime, problem: String) -> Self {
+        Self { at, lines: Vec::new(), address: String::new(), verdict: problem.clone(), problem }
     }
 }
 

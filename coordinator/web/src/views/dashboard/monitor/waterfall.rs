@@ -73,17 +73,24 @@ pub(crate) fn with_shared_address(mut lines: Vec<WaterfallLine>) -> (Vec<Waterfa
     (lines, first)
 }
 
+/// Number of regions in which a check passed, and of all, in words.
+pub(super) fn passed_regions(results: &[RegionResult<'_>]) -> (usize, String) {
+    let all = results.len();
+    let passed = results.iter().filter(|it| matches!(it.seen, Some((_, ProbeOutcome::Passed(_))))).count();
+    let noun = if all == 1 { "region" } else { "regions" };
+    (passed, format!("{passed} of {all} {noun}"))
+}
+
 /// One sentence about all results: how many regions would be up.
 pub(crate) fn verdict(results: &[RegionResult<'_>]) -> (&'static str, String) {
     let all = results.len();
-    let up = results.iter().filter(|it| matches!(it.seen, Some((_, ProbeOutcome::Passed(_))))).count();
-    let noun = if all == 1 { "region" } else { "regions" };
+    let (up, regions) = passed_regions(results);
     let class = match up {
         0 => "down",
         up if up == all => "up",
         _ => "part",
     };
-    (class, format!("{up} of {all} {noun} would be up"))
+    (class, format!("{regions} would be up"))
 }
 
 fn line(result: &RegionResult<'_>, scale: f64, labels: &VantageLabels) -> WaterfallLine {
