@@ -120,6 +120,15 @@ const spoken = (page) => page.locator("p.vh[role=status]").textContent();
 holds("the drop is announced", new RegExp(`: position 3 of ${before.length}$`).test(await spoken(order)), await spoken(order));
 await drag(2, 0, () => order.keyboard.press("Escape"));
 holds("Escape puts a row back", JSON.stringify(await ids()) === JSON.stringify(moved), await ids());
+await order.setViewportSize({ width: 1280, height: Math.round((await middle(order, 0)).y) + 100 });
+const low = await middle(order, 0);
+await order.mouse.move(low.x, low.y);
+await order.mouse.down();
+const frames = () => new Promise((ready) => requestAnimationFrame(() => requestAnimationFrame(ready)));
+await order.evaluate(frames);
+holds("a press near an edge does not scroll", (await order.evaluate(() => scrollY)) === 0, await order.evaluate(() => scrollY));
+await order.mouse.up();
+holds("or move a row", JSON.stringify(await ids()) === JSON.stringify(moved), await ids());
 await order.setViewportSize({ width: 1280, height: 420 });
 await order.evaluate(() => scrollTo(0, 0));
 const grip = await middle(order, 0);
@@ -162,7 +171,7 @@ const shown = await text(chart, ".readout")();
 holds("which stand under the chart", /\d\d:\d\d/.test(shown), shown);
 for (let step = 0; step < 5; step += 1) await chart.keyboard.press("ArrowRight");
 for (let step = 0; step < 8; step += 1) await chart.keyboard.press("Shift+ArrowRight");
-holds("Shift marks a part", (await chart.locator(".reader .zone").isVisible()) && /Enter zooms/.test(await value()), await value());
+holds("Shift marks a period", (await chart.locator(".reader .zone").isVisible()) && /Enter zooms/.test(await value()), await value());
 await part(chart, "dashboard-chart-1280");
 await chart.keyboard.press("Enter");
 await chart.waitForURL(/from=.*&to=/);
@@ -171,33 +180,43 @@ const length = (address) => {
   const query = new URL(address).searchParams;
   return Date.parse(query.get("to")) - Date.parse(query.get("from"));
 };
-holds("Enter opens that part", length(zoomed) > 0 && length(zoomed) < 864e5, zoomed);
+holds("Enter opens that period", length(zoomed) > 0 && length(zoomed) < 864e5, zoomed);
 await chart.reload();
 holds("its address works again", (await chart.locator("#graphs a", { hasText: "Back to 24 h" }).count()) === 1);
 await chart.locator("#graphs a", { hasText: "Back to 24 h" }).click();
 await chart.waitForURL(/\?range=24h$/);
-const at = async (share) => {
-  const box = await reader.boundingBox();
+// A point of the chart in the middle of the window. In one step: the chart may be renewed at any time.
+const at = (share) => chart.evaluate((share) => {
+  const it = document.querySelector(".reader");
+  it.scrollIntoView({ block: "center" });
+  const box = it.getBoundingClientRect();
   return [box.x + box.width * share, box.y + box.height / 2];
-};
-await reader.scrollIntoViewIfNeeded();
-await chart.mouse.move(...await at(0.5));
-holds("the pointer reads, too", /\d\d:\d\d/.test(await text(chart, ".readout b")()));
+}, share);
+await eventually("the pointer reads, too", async () => {
+  await chart.mouse.move(...await at(0.5));
+  return /\d\d:\d\d/.test((await chart.locator(".readout b").allTextContents()).join());
+}, 20);
+const marks = () => chart.locator(".reader.marked").count();
+for (const [name, unmark] of [["Escape", () => chart.keyboard.press("Escape")], ["a click elsewhere", () => chart.click("h1")]]) {
+  await chart.mouse.click(...await at(0.6));
+  holds("a click marks a time", (await marks()) === 1);
+  await unmark();
+  holds(`${name} takes the mark away`, (await marks()) === 0);
+}
 await chart.mouse.click(...await at(0.6));
 await chart.mouse.click(...await at(0.8));
 const link = chart.locator(".readout a");
-holds("two clicks mark a part", /^Zoom to \d\d:\d\d – \d\d:\d\d$/.test(await link.textContent()), await link.textContent());
+holds("two clicks mark a period", /^Zoom to \d\d:\d\d – \d\d:\d\d$/.test(await link.textContent()), await link.textContent());
 await link.click();
 await chart.waitForURL(/from=.*&to=/);
 await chart.goBack();
 await chart.locator(".reader").waitFor();
-await reader.scrollIntoViewIfNeeded();
 await chart.mouse.move(...await at(0.2));
 await chart.mouse.down();
 await chart.mouse.move(...await at(0.4), { steps: 5 });
 await chart.mouse.up();
 await chart.waitForURL(/from=.*&to=/);
-holds("dragging opens the part", length(chart.url()) > 0, chart.url());
+holds("dragging opens the period", length(chart.url()) > 0, chart.url());
 await chart.setViewportSize({ width: 390, height: 844 });
 await chart.emulateMedia({ colorScheme: "dark" });
 await part(chart, "dashboard-zoomed-390");
@@ -205,7 +224,7 @@ await chart.context().close();
 const wrong = await tab({ storageState });
 wrong.expected = /status of 400/;
 const refused = await wrong.goto(`${home}/monitors/${read.id}?from=yesterday&to=now`);
-holds("a part that is no time is refused in words", refused.status() === 400
+holds("a period that is no time is refused in words", refused.status() === 400
   && /From must be a time/i.test(await wrong.textContent("main")), await wrong.textContent("main"));
 await wrong.context().close();
 
@@ -230,7 +249,7 @@ for (const [name, path] of screens) {
   }
   holds(`forced colours show the focus: ${name}`, unseen.length === 0, unseen);
   const bare = await forced.evaluate(() => [...document.querySelectorAll("main .state,main .tiles a")]
-    .filter((it) => it.offsetParent && !/[a-z]{2}/i.test(it.textContent + it.ariaLabel)).map((it) => it.outerHTML));
+    .filter((it) => it.offsetParent && !/[a-z]{2}/i.test(it.textContent + (it.ariaLabel ?? ""))).map((it) => it.outerHTML));
   holds(`no state is a colour alone: ${name}`, bare.length === 0, bare);
   const plain = await forced.evaluate(() => [...document.querySelectorAll("[aria-current],[aria-pressed=true]")]
     .filter((it) => it.offsetParent && it.matches(".nav,.tab,.chip,.kind,.subnav a,.seg a"))

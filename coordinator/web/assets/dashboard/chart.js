@@ -1,13 +1,16 @@
-// Charts of response times: a line with the values of a time, by pointer and by arrow keys. A part that is dragged
-// over, or marked by two clicks or with Shift, is opened as the same screen with that part in its address.
+// Charts of response times: a line with the values of a time, by pointer and by arrow keys. A period that is dragged
+// over, or marked by two clicks or with Shift, is opened as the same screen with that period in its address.
 (() => {
   "use strict";
   const { all } = dashboard;
-  // Movement after which a press is a drag (pixels), and the shortest part (milliseconds).
+  // Movement after which a press is a drag (pixels), and the shortest period (milliseconds).
   const DRAG = 6;
   const SHORTEST = 300e3;
   const HINT = "Point at the chart or use the arrow keys to read values. Drag, or hold Shift, to zoom in.";
   const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -1e4, End: 1e4 };
+
+  // What clears the line and the marks of each chart.
+  const clears = new WeakMap();
 
   const make = (name, parent, className) => {
     const node = document.createElement(name);
@@ -28,7 +31,7 @@
     const zone = make("i", reader, "zone");
     let at = -1;
     let anchor = -1;
-    // A part with both ends stays until the next click, so that its link can be reached.
+    // A period with both ends stays until the next click, so that its link can be reached.
     let isFixed = false;
     let press = null;
 
@@ -38,7 +41,7 @@
       return clamp(Math.floor(((event.clientX - box.left) / box.width) * rows.length));
     };
     const percent = (index) => (index / rows.length) * 100;
-    const part = () => {
+    const period = () => {
       let [first, last] = [Math.min(anchor, at), Math.max(anchor, at) + 1];
       while ((last - first) * width < SHORTEST && last - first < rows.length) {
         if (last < rows.length) last += 1;
@@ -49,7 +52,7 @@
     const address = () => {
       const url = new URL(plane.dataset.chart, location.href);
       ["from", "to"].forEach((name, end) => {
-        const time = new Date(Math.round(from + part()[end] * width));
+        const time = new Date(Math.round(from + period()[end] * width));
         url.searchParams.set(name, `${time.toISOString().slice(0, 19)}Z`);
       });
       return url.href;
@@ -62,7 +65,7 @@
         .map((mark) => `deploy ${mark.textContent}`);
     const show = () => {
       line.hidden = at < 0;
-      // A part with a mark is not renewed.
+      // A live part with a mark is not renewed.
       reader.classList.toggle("marked", anchor >= 0);
       zone.hidden = !isMarked();
       readout.replaceChildren();
@@ -78,7 +81,7 @@
       reader.setAttribute("aria-valuenow", at);
       let spoken = `${timeOf(at)}: ${text.join(", ")}`;
       if (isMarked()) {
-        const [first, last] = part();
+        const [first, last] = period();
         zone.style.left = `${percent(first)}%`;
         zone.style.width = `${percent(last) - percent(first)}%`;
         const link = make("a", readout, "");
@@ -96,10 +99,11 @@
       [at, anchor, isFixed, press] = [-1, -1, false, null];
       show();
     };
+    clears.set(reader, clear);
 
     reader.tabIndex = 0;
     reader.setAttribute("role", "slider");
-    reader.setAttribute("aria-label", "Response times by time. Shift with an arrow key marks a part to zoom to");
+    reader.setAttribute("aria-label", "Response times by time. Shift with an arrow key marks a period to zoom to");
     reader.setAttribute("aria-valuemin", 0);
     reader.setAttribute("aria-valuemax", rows.length - 1);
     reader.setAttribute("aria-valuenow", 0);
@@ -129,7 +133,7 @@
         if (isMarked()) location.href = address();
         return;
       }
-      // The first click marks a time, the second a part, the third begins again.
+      // The first click marks a time, the second a period, the third begins again.
       const index = indexAt(event);
       if (anchor < 0 || isFixed) [anchor, isFixed] = [index, false];
       else isFixed = index !== anchor;
@@ -155,6 +159,14 @@
       if (at < 0 && reader.matches(":focus-visible")) read(rows.length - 1);
     });
   };
+  // Marks go with a press elsewhere, and with Escape anywhere.
+  const unmark = (pressed) => {
+    for (const reader of all(".reader.marked")) if (!reader.closest("figure").contains(pressed)) clears.get(reader)();
+  };
+  document.addEventListener("pointerdown", (event) => unmark(event.target));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") unmark(null);
+  });
   const setUpAll = () => all("[data-chart]").forEach(setUp);
   document.addEventListener("renewed", setUpAll);
   setUpAll();

@@ -58,7 +58,9 @@
   // Distance from an edge of the window at which it scrolls, clear of the bars there, and its step a frame (pixels).
   const EDGE = 110;
   const STEP = 12;
-  // The row that is dragged, its place before, and the height of the pointer.
+  // Movement after which a press is a drag (pixels): a press near an edge alone does not scroll.
+  const DRAG = 6;
+  // The row that is dragged, its place before, and the height of the pointer: where it was pressed, and now.
   let drag = null;
   const isAbove = (row, y) => {
     const { top, height } = row.getBoundingClientRect();
@@ -104,13 +106,15 @@
     grip.setPointerCapture(event.pointerId);
     const row = grip.closest("li");
     row.classList.add("dragged");
-    drag = { row, from: rows().indexOf(row), y: event.clientY };
-    scroll();
+    drag = { row, from: rows().indexOf(row), start: event.clientY, y: event.clientY, isMoved: false };
   });
   list.addEventListener("pointermove", (event) => {
     if (!drag) return;
     drag.y = event.clientY;
+    if (!drag.isMoved && Math.abs(drag.y - drag.start) < DRAG) return;
     follow();
+    if (!drag.isMoved) requestAnimationFrame(scroll);
+    drag.isMoved = true;
   });
   list.addEventListener("pointerup", () => drop(true));
   // The system took the pointer, such as for a gesture of its own.
