@@ -335,8 +335,8 @@ pub enum ServiceError {
         /// Seconds until the day or hour is over.
         seconds: u32,
     },
-    /// The person must confirm their password first.
-    #[error("confirm your password first")]
+    /// The person must confirm first that it's them.
+    #[error("confirm first that it's you")]
     ConfirmationRequired,
     /// The queue of password checks is full, or the driver does not answer.
     #[error("the service is too busy to answer; try again in {seconds} seconds")]

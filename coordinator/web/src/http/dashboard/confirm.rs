@@ -1,4 +1,4 @@
-//! Confirmation by passkey or password, before secrets are shown or settings of security change.
+//! Confirmation by passkey, password or company, before secrets are shown or settings of security change.
 
 use std::sync::Arc;
 

@@ -170,7 +170,7 @@ fn reasons(refused: &[RefusedLine]) -> Vec<(String, String)> {
     groups.into_iter().map(text).collect()
 }
 
-/// `GET /app/pages/{page}/subscribers.csv`: for owners who confirmed their password lately.
+/// `GET /app/pages/{page}/subscribers.csv`: for owners who confirmed lately that it's them.
 async fn export(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let page = context.service.pages.get(&call.caller.caller, call.page_id()?)?;
     call.caller.caller.require(Permission::ExportSubscribers)?;

@@ -250,7 +250,7 @@ pub(crate) struct AgentScreen {
     pub lines: Vec<(&'static str, String)>,
     /// Form that revokes or forgets it.
     pub form: FormView,
-    /// True if the person must confirm their password first.
+    /// True if the person must confirm first that it's them.
     pub asks_to_confirm: bool,
 }
 

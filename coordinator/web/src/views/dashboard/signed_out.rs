@@ -163,7 +163,7 @@ pub(crate) struct LinkButton {
     pub token: String,
 }
 
-/// Form by which a signed-in person confirms that it's them, by passkey or password.
+/// Form by which a signed-in person confirms that it's them: by passkey, password or company.
 #[template_file("dashboard/confirm.html")]
 #[derive(Debug, Clone)]
 pub(crate) struct ConfirmForm {

@@ -88,7 +88,7 @@ pub(crate) struct VisitorAccessForm {
     pub has_password: bool,
     /// Address of a feed for people without a password, if the page has one.
     pub feed: Option<String>,
-    /// True if the person must confirm their password before they can save.
+    /// True if the person must confirm that it's them before they can save.
     pub asks_to_confirm: bool,
 }
 
