@@ -167,8 +167,10 @@ impl PeopleService {
         self.context
             .commit_change(account.to_u128(), || async move {
                 let mut batch = Batch::new();
+                let known = self.context.store().reader().account_member(account, joining.id())?;
+                let was_company_only = known.is_some_and(|it| it.value.is_company_only);
                 self.use_invitation(token, joining.id(), &mut batch).await?;
-                self.expect_person(joining, &mut batch)?;
+                self.expect_person(joining, was_company_only, &mut batch).await?;
                 let author = ChangeAuthor::person(account, joining.person(), browser.network.clone());
                 self.context.log_change(author, &mut batch)?;
                 let target = SignInTarget { account, invitation: Some(token.to_owned()), company: None };
@@ -206,7 +208,12 @@ impl PeopleService {
     }
 
     /// Writes the person: a new one, or a known one who is as their identity was checked.
-    fn expect_person(&self, joining: &JoiningPerson<'_>, batch: &mut Batch) -> ServiceResult<()> {
+    async fn expect_person(
+        &self,
+        joining: &JoiningPerson<'_>,
+        was_company_only: bool,
+        batch: &mut Batch,
+    ) -> ServiceResult<()> {
         match joining {
             JoiningPerson::New(person) => {
                 if self.context.store().reader().person_by_email(&person.email)?.is_some() {
@@ -222,7 +229,15 @@ impl PeopleService {
                 Self::touch_person(stored, batch);
             }
             // Their session is expected to exist.
-            JoiningPerson::SignedIn(current) => Self::touch_person(self.person(current.person.id)?, batch),
+            JoiningPerson::SignedIn(current) => {
+                let mut stored = self.person(current.person.id)?;
+                if was_company_only && stored.value.password_hash.is_none() {
+                    // Their mailbox alone proves them, and someone who had it before may have a passkey or a session.
+                    self.drop_passkeys(&mut stored.value)?;
+                    self.end_sessions_of(stored.value.id, |it| it.id != current.session.id, batch).await?;
+                }
+                Self::touch_person(stored, batch);
+            }
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ pub use self::passkeys::soft_authenticator;
 pub use self::passkeys::{PasskeyAnswer, PasskeyChallenge};
 pub use self::passwords::PasswordSignIn;
 use self::second_factor::PendingSignIns;
-pub use self::second_factor::{CodeSignIn, FactorSetUp, PENDING_SECONDS, SecondSteps, SignInStep};
+pub use self::second_factor::{CodeSignIn, FactorNeed, FactorSetUp, PENDING_SECONDS, SecondSteps, SignInStep};
 pub use self::set_up::{SetUpAccount, SetUpDetails};
 use crate::audit::ChangeAuthor;
 use crate::context::ServiceContext;

@@ -45,7 +45,8 @@ impl PeopleService {
         Ok(self.context.store().reader().person(person)?.map(|person| person.value.email))
     }
 
-    /// Uses a link: the person gets that password. All their sessions and pending links end.
+    /// Uses a link: the person gets that password. All their sessions and pending links end, and their passkeys are
+    /// removed, unless one is the second factor that an account needs.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a password
@@ -60,7 +61,7 @@ impl PeopleService {
                 let (link, _) = self.reset_link(token)?.ok_or(ServiceError::NotFound)?;
                 let mut batch = Batch::new();
                 batch.expect(Expect::OneTimeLink(link.value.id, Presence::At(link.revision)));
-                let (person, ended) = self.replace_password(id, hash, &mut batch).await?;
+                let (person, ended) = self.replace_password(id, (hash, false), &mut batch).await?;
                 if let Some(membership) = self.first_membership(id)? {
                     let author = ChangeAuthor::person(membership.account, &person, browser.network.clone());
                     self.context.log_change(author, &mut batch)?;

@@ -107,7 +107,7 @@ impl PeopleService {
             .context
             .commit_change(id.to_u128(), || async move {
                 let mut batch = Batch::new();
-                let (person, ended) = self.replace_password(id, hash, &mut batch).await?;
+                let (person, ended) = self.replace_password(id, (hash, true), &mut batch).await?;
                 // A password that was replaced since its check, as by a mailed link, changes nothing any more.
                 if person.password_hash != current.person.password_hash || !ended.contains(&current.session.id) {
                     return Err(ServiceError::ConfirmationRequired);
@@ -123,11 +123,12 @@ impl PeopleService {
     }
 
     /// Gives a person another password in a batch, which ends all their sessions and pending links. Those that are made
-    /// at the same time end, too. Returns the person as they were, and the ids of the sessions.
+    /// at the same time end, too. Unless it is the person at a session, their passkeys are
+    /// [dropped](Self::drop_passkeys). Returns the person as they were, and the ids of the sessions.
     pub(super) async fn replace_password(
         &self,
         id: PersonId,
-        hash: &str,
+        (hash, is_signed_in): (&str, bool),
         batch: &mut Batch,
     ) -> ServiceResult<(Person, Vec<LoginSessionId>)> {
         // Before its sessions and links are read: one that is added later writes the person.
@@ -137,6 +138,9 @@ impl PeopleService {
         self.end_links(LinkOwner::Person(id), |_| true, batch).await?;
         let mut changed = Person { password_hash: Some(hash.to_owned()), ..person.clone() };
         changed.second_factor.forget_pending();
+        if !is_signed_in {
+            self.drop_passkeys(&mut changed)?;
+        }
         batch.write(changed);
         Ok((person, ended))
     }

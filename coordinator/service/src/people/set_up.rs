@@ -24,6 +24,10 @@ use crate::{ServiceError, ServiceResult, secret_text};
 /// End of the email address of an account whose owner has not given theirs: no such domain exists (RFC 2606).
 const PLACEHOLDER: &str = ".invalid";
 
+/// Rule that an address breaks whose person keeps a passkey: who has it would get in without the link.
+const PASSKEY_STAYS: &str = "belongs to a person whose passkey is the second factor that an account needs: ask the \
+                             operator to remove it first with `parallax account factor --email ADDRESS off`";
+
 /// Fields that an account's new owner enters.
 #[derive(Clone, Default)]
 pub struct SetUpDetails {
@@ -93,8 +97,9 @@ impl PeopleService {
     }
 
     /// Uses a set-up link: the account gets an owner with that password, who is signed in. A person who had a second
-    /// factor keeps it, and is asked for it. An account that nobody uses yet gets its first page and monitor, too. All of
-    /// it is one batch: a refusal leaves nothing behind, and the link still works.
+    /// factor keeps it, and is asked for it; passkeys that no account needs as one are removed. An account that nobody uses
+    /// yet gets its first page and monitor, too. All of it is one batch: a refusal leaves nothing behind, and the link still
+    /// works.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a field that
@@ -184,14 +189,22 @@ impl PeopleService {
     ) -> ServiceResult<Person> {
         let (now, reader) = (self.context.now(), self.context.store().reader());
         let password_hash = Some(owner.hash.clone());
+        let members = self.context.store().read(move |store| store.members_of(account)).await?;
         let person = match reader.person_by_email(&owner.email)? {
             Some(VersionedValue { revision, value }) => {
                 batch.expect(Expect::Person(value.id, Presence::At(revision)));
                 self.end_sessions_of(value.id, |_| true, batch).await?;
                 self.end_links(LinkOwner::Person(value.id), |_| true, batch).await?;
+                let is_owner =
+                    |it: &AccountMember| it.person == value.id && it.role == Role::Owner && !it.is_company_only;
+                let gets_more = !members.iter().any(|it| is_owner(&it.value)) || (is_operator && !value.is_operator);
                 let (name, is_operator) = (owner.name.clone().or(value.name), value.is_operator || is_operator);
                 let mut person = Person { password_hash, name, is_operator, ..value };
                 person.second_factor.forget_pending();
+                if self.drop_passkeys(&mut person)? && gets_more {
+                    // Who has the passkey would get in without the link, and without the new password.
+                    return Err(ValidationErrors::single("email", PASSKEY_STAYS).into());
+                }
                 person
             }
             None => {
@@ -203,7 +216,6 @@ impl PeopleService {
             }
         };
         let id = person.id;
-        let members = self.context.store().read(move |store| store.members_of(account)).await?;
         let joined_at = members.iter().find(|it| it.value.person == id).map(|it| it.value.joined_at);
         let is_full = members.len() >= MAX_MEMBERS || reader.memberships_of(id)?.len() >= MAX_MEMBERSHIPS;
         if joined_at.is_none() && is_full {

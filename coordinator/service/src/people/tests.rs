@@ -106,7 +106,7 @@ async fn whatever_ends_all_sessions_and_links_misses_none_that_begins_meanwhile(
         }
         let person = ann.current.person.id;
         let (mut new_password, mut end_sessions) = (Batch::new(), Batch::new());
-        people.replace_password(person, "hash", &mut new_password).await.unwrap();
+        people.replace_password(person, ("hash", false), &mut new_password).await.unwrap();
         people.end_sessions_of(person, |_| true, &mut end_sessions).await.unwrap();
         begin(&world, &ann, beginning).await;
         for decided_before in [new_password, end_sessions] {

@@ -1,10 +1,19 @@
 //! Attacks on passkeys: none of them signs in, and none of them locks anyone out.
 
-use super::passkeys::{BROWSER, PasskeyWorld, add, browser, by_password, current, rule};
-use crate::ServiceError;
-use crate::people::soft_authenticator::SoftPasskey;
-use crate::people::{BrowserInfo, PasskeyAnswer, PasskeyChallenge, SignInStep};
+use parallax_core::delivery::DeliveryMessage;
+use parallax_core::person::AccountMember;
+use parallax_core::role::Role;
 use parallax_core::time::{MINUTE, SECOND};
+use parallax_store::Batch;
+
+use super::passkeys::{BROWSER, PasskeyWorld, add, browser, by_password, current, rule};
+use crate::people::soft_authenticator::SoftPasskey;
+use crate::people::{
+    BrowserInfo, FirstSite, JoinDetails, NewPerson, PasskeyAnswer, PasskeyChallenge, PasswordSignIn, SetUpDetails,
+    SignInStep,
+};
+use crate::test_world::World;
+use crate::{ServiceError, ServiceResult};
 
 const REFUSED: &str = "is not known here, or was removed";
 const OVER: &str = "was asked for more than 5 minutes ago, or was used already: try again";
@@ -226,4 +235,121 @@ async fn a_removed_passkey_confirms_nothing_that_it_was_asked_for_before() {
     let late = other.create(&people.begin_passkey_registration(&current(&ann.world, &session)).unwrap());
     let moved = add(&ann.world, &session, &mut SoftPasskey::new("https://status.example"), "Key").await.unwrap();
     assert_eq!(rule(people.add_passkey(&current(&ann.world, &moved), &late, "Late").await), OVER);
+}
+
+const EMAIL: &str = "ann@example.com";
+const NEW_PASSWORD: &str = "another horse";
+
+/// The token of the newest mail of that event.
+fn mailed(world: &World, event: &str, path: &str) -> String {
+    let DeliveryMessage::Mail(mail) = world.sent_of_no_page(event).pop().unwrap().message else { panic!("a mail") };
+    mail.text.split_once(path).unwrap().1.split_whitespace().next().unwrap().to_owned()
+}
+
+/// Replaces the password by the mailbox.
+async fn reset(world: &World) {
+    world.clock.set(world.service.now() + 1);
+    world.service.people.request_password_reset(EMAIL, None).await.unwrap();
+    let link = mailed(world, "person.password-reset", "/reset/");
+    world.service.people.reset_password(&link, NEW_PASSWORD, &browser()).await.unwrap();
+}
+
+async fn by_new_password(world: &World) -> SignInStep {
+    let ask = PasswordSignIn { email: EMAIL.to_owned(), password: NEW_PASSWORD.to_owned(), is_kept: true };
+    world.service.people.sign_in(&ask, &browser()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_passkey_of_someone_who_had_the_address_before_ends_with_a_mailed_password() {
+    // A squatter added it. Ann has the mailbox, and joins another account.
+    let mut squatter = PasskeyWorld::new().await;
+    let world = &squatter.world;
+    let people = &world.service.people;
+    let accounts = world.service.accounts.list().await.unwrap();
+    let shop = accounts.into_iter().find(|account| account.id == world.foreign.account).unwrap();
+    let owner = current(world, &world.signed_in_at(&shop, Role::Owner).await);
+    people.invite(&owner, (EMAIL, Role::Editor), None).await.unwrap();
+    let invitation = mailed(world, "person.invitation", "/invite/");
+    reset(world).await;
+    let details = JoinDetails { name: String::new(), password: NEW_PASSWORD.to_owned() };
+    let joined = people.join(&invitation, &details, None, &browser()).await.unwrap().session().unwrap();
+    assert_eq!(joined.session.account, shop.id);
+    assert!(!people.is_signed_in(squatter.session.session.id).unwrap());
+    assert_eq!(rule(squatter.sign_in().await), REFUSED);
+}
+
+#[tokio::test]
+async fn a_passkey_that_an_account_needs_as_second_factor_outlives_a_mailed_password() {
+    let mut ann = PasskeyWorld::new().await;
+    let people = &ann.world.service.people;
+    people.set_factor_needed(&ann.current(), true).await.unwrap();
+    reset(&ann.world).await;
+    assert!(matches!(by_new_password(&ann.world).await, SignInStep::Code(_)), "a mailbox is not enough");
+    // Beside an app no passkey is needed.
+    ann.session = ann.sign_in().await.unwrap();
+    let (session, _) = ann.world.service.people.test_factor(&ann.current()).await;
+    assert_eq!(current(&ann.world, &session).person.passkeys.all().len(), 1);
+    reset(&ann.world).await;
+    assert!(matches!(by_new_password(&ann.world).await, SignInStep::Code(_)));
+    assert_eq!(rule(ann.sign_in().await), REFUSED);
+}
+
+async fn set_up(world: &World, account: parallax_core::id::AccountId) -> ServiceResult<SignInStep> {
+    let people = &world.service.people;
+    let link = people.create_set_up_link(account, false).await.unwrap();
+    let site = FirstSite { url: "https://shop.example".to_owned(), ..FirstSite::default() };
+    let details = SetUpDetails { password: NEW_PASSWORD.to_owned(), site, ..SetUpDetails::default() };
+    people.set_up(link.split_once("/setup/").unwrap().1, &details, &browser()).await
+}
+
+#[tokio::test]
+async fn a_passkey_from_before_makes_nobody_an_owner() {
+    let mut squatter = PasskeyWorld::new().await;
+    let people = &squatter.world.service.people;
+    let shop = squatter.world.service.accounts.create(EMAIL, None).await.unwrap().id;
+    // The squatter's own account needs a second factor, so the passkey would stay.
+    people.set_factor_needed(&squatter.current(), true).await.unwrap();
+    let refused = set_up(&squatter.world, shop).await.unwrap_err();
+    assert!(refused.to_string().contains("`parallax account factor --email ADDRESS off`"), "{refused}");
+    let own = squatter.sign_in().await.unwrap();
+    let people = &squatter.world.service.people;
+    let chosen = people.choose_account(&current(&squatter.world, &own), shop).await.unwrap_err();
+    assert_eq!(chosen, ServiceError::NotFound, "nothing was written");
+    people.set_factor_needed(&current(&squatter.world, &own), false).await.unwrap();
+    let ann = set_up(&squatter.world, shop).await.unwrap().session().unwrap();
+    assert_eq!(ann.session.account, shop);
+    assert_eq!(rule(squatter.sign_in().await), REFUSED);
+    // An owner's own one stays where their account needs it.
+    let world = &squatter.world;
+    let mut own = SoftPasskey::new("https://status.example");
+    let ann = add(world, &ann, &mut own, "Phone").await.unwrap();
+    world.service.people.set_factor_needed(&current(world, &ann), true).await.unwrap();
+    assert!(matches!(set_up(world, shop).await.unwrap(), SignInStep::Code(_)));
+}
+
+#[tokio::test]
+async fn an_accepted_invitation_gives_no_account_to_a_passkey_that_nobody_vouched_for() {
+    let world = crate::test_world::world().await;
+    let people = &world.service.people;
+    let owner = current(&world, &world.signed_in(Role::Owner).await);
+    // Someone who had the mailbox before added the passkey, and is signed in still.
+    let new = NewPerson { email: EMAIL.to_owned(), name: String::new(), role: Role::Owner, password: None };
+    let id = people.add_as_operator(world.foreign.account, &new).await.unwrap().id;
+    let mut passkey = SoftPasskey::new("https://status.example");
+    people.test_passkey(id, &mut passkey).await;
+    let before = people.test_session(world.foreign.account, id).await;
+    people.invite(&owner, (EMAIL, Role::Viewer), None).await.unwrap();
+    let invitation = mailed(&world, "person.invitation", "/invite/");
+    let member = AccountMember::new((world.owner.id, id), Role::Viewer, world.service.now());
+    let mut batch = Batch::new();
+    batch.write(AccountMember { is_company_only: true, ..member });
+    world.service.context.store().commit(batch).await.unwrap();
+    // Ann proves her mailbox.
+    let ann = current(&world, &people.test_session(world.foreign.account, id).await);
+    let joined = people.join(&invitation, &JoinDetails::default(), Some(&ann), &browser()).await.unwrap();
+    assert_eq!(joined.session().unwrap().session.account, world.owner.id);
+    assert!(!people.is_signed_in(before.session.id).unwrap());
+    let challenge = people.begin_passkey_sign_in(&BROWSER, &browser()).unwrap();
+    let answer = passkey.get(&challenge);
+    assert_eq!(rule(people.sign_in_by_passkey((&BROWSER, &answer), true, &browser()).await), REFUSED);
 }

@@ -260,6 +260,7 @@ async fn the_operator_removes_a_lost_factor() {
     let token = ann.pending().await;
     let person = people.remove_factor_as_operator("Ann@example.com").await.unwrap();
     assert!(!person.second_factor.is_active() && !people.is_signed_in(ann.session.session.id).unwrap());
+    assert_eq!(people.second_steps(&token).unwrap(), None, "no page without a field");
     assert_eq!(ann.enter(&token, "000000").await, Err(ServiceError::NotFound), "she signs in again");
     assert!(sign_in(&ann.world, PASSWORD).await.unwrap().session().is_some());
     let again = people.remove_factor_as_operator(EMAIL).await.unwrap_err();

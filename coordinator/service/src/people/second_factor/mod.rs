@@ -8,6 +8,7 @@ mod sign_in_step;
 mod totp;
 
 pub use self::factor_changes::FactorSetUp;
+pub use self::need::FactorNeed;
 pub(super) use self::pending_sign_ins::{PendingSignIns, SignInTarget};
 pub(super) use self::sign_in_step::CompleteProof;
 pub use self::sign_in_step::{CodeSignIn, SecondSteps, SignInStep};

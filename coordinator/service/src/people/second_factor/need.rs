@@ -3,6 +3,7 @@
 use parallax_core::account::Account;
 use parallax_core::id::AccountId;
 use parallax_core::login_session::LoginSession;
+use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::second_factor::factor_deadline;
 use parallax_core::time::Timestamp;
@@ -10,6 +11,46 @@ use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
 use super::super::{CurrentSession, PeopleService};
 use crate::{ServiceError, ServiceResult};
+
+/// Second factors of a person, and the need of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FactorNeed {
+    /// True if they have an authenticator app.
+    pub has_app: bool,
+    /// Number of their passkeys that work at the dashboard's address.
+    pub passkeys: usize,
+    /// True if an account of theirs needs a second factor.
+    pub is_needed: bool,
+}
+
+impl FactorNeed {
+    /// Returns true if a right password or link is not enough to sign in: they have an app; or a passkey, and an account
+    /// that needs a second factor. Elsewhere a passkey is a way in of its own: who has it at one device only must not be
+    /// locked out at others.
+    pub const fn asks_for_second_step(self) -> bool {
+        self.has_app || self.rests_on_passkeys()
+    }
+
+    /// Returns true if a second factor is needed, and passkeys are the only ones.
+    pub const fn rests_on_passkeys(self) -> bool {
+        self.is_needed && !self.has_app && self.passkeys > 0
+    }
+
+    /// Returns true if a second factor is needed, and one passkey is the only one.
+    pub const fn rests_on_one_passkey(self) -> bool {
+        self.rests_on_passkeys() && self.passkeys == 1
+    }
+
+    /// Returns true if a second factor is needed, and the app is the only one.
+    pub const fn rests_on_app(self) -> bool {
+        self.is_needed && self.has_app && self.passkeys == 0
+    }
+
+    /// Returns true if a second factor is needed, and the person has none.
+    pub const fn is_missing(self) -> bool {
+        self.is_needed && !self.has_app && self.passkeys == 0
+    }
+}
 
 impl PeopleService {
     /// Sets if members of the account need a second factor. Those without one have seven days.
@@ -51,27 +92,30 @@ impl PeopleService {
         Ok(account.is_some_and(|account| account.value.factor_needed_since.is_some()))
     }
 
-    /// Returns true if a right password or link is not enough to sign a person in: they have an app; or a passkey, and an
-    /// account that needs a second factor, be it the one that they sign in to. Elsewhere a passkey is a way in of its own:
-    /// who has it at one device only must not be locked out at others.
+    /// Returns the second factors of a person, and if an account of theirs needs one, be it the one that they sign in to.
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
-    pub fn needs_second_step(&self, person: &Person, target: AccountId) -> ServiceResult<bool> {
-        if person.second_factor.is_active() {
-            return Ok(true);
-        }
-        if !self.has_passkey(person) {
-            return Ok(false);
-        }
+    pub fn factor_need(&self, person: &Person, target: Option<AccountId>) -> ServiceResult<FactorNeed> {
         let reader = self.context.store().reader();
         let memberships = reader.memberships_of(person.id)?.into_iter().map(|it| it.value.account);
-        for account in memberships.chain([target]) {
-            if reader.account(account)?.is_some_and(|account| account.value.factor_needed_since.is_some()) {
-                return Ok(true);
-            }
+        let mut is_needed = false;
+        for account in memberships.chain(target) {
+            is_needed |= reader.account(account)?.is_some_and(|account| account.value.factor_needed_since.is_some());
         }
-        Ok(false)
+        let passkeys = self.passkey_host().map_or(0, |host| person.passkeys.of_host(host).count());
+        Ok(FactorNeed { has_app: person.second_factor.is_active(), passkeys, is_needed })
+    }
+
+    /// Removes the passkeys of a person whose identity a mailed link or the operator proves: someone who had their address
+    /// before may have added one. They stay where an account needs a second factor and the person has no other. Returns
+    /// true if they stay.
+    pub(in crate::people) fn drop_passkeys(&self, person: &mut Person) -> ServiceResult<bool> {
+        let is_kept = self.factor_need(person, None)?.rests_on_passkeys();
+        if !is_kept {
+            person.passkeys = PersonPasskeys::default();
+        }
+        Ok(is_kept)
     }
 
     /// Returns the time until which a member may go without a second factor; none if they have one or need none, or
@@ -90,5 +134,32 @@ impl PeopleService {
         }
         let account = self.context.store().reader().account(member.account)?;
         Ok(account.and_then(|account| factor_deadline(account.value.factor_needed_since, member.joined_at)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_need_rests_on_what_the_person_has() {
+        // App, passkeys, needed: second step, rests on passkeys, on one, on the app, missing.
+        for (has_app, passkeys, is_needed, expected) in [
+            (false, 0, false, [false, false, false, false, false]),
+            (false, 0, true, [false, false, false, false, true]),
+            (false, 1, false, [false, false, false, false, false]),
+            (false, 1, true, [true, true, true, false, false]),
+            (false, 2, true, [true, true, false, false, false]),
+            (true, 0, false, [true, false, false, false, false]),
+            (true, 0, true, [true, false, false, true, false]),
+            (true, 1, false, [true, false, false, false, false]),
+            (true, 1, true, [true, false, false, false, false]),
+            (true, 2, true, [true, false, false, false, false]),
+        ] {
+            let need = FactorNeed { has_app, passkeys, is_needed };
+            let rests = (need.rests_on_passkeys(), need.rests_on_one_passkey(), need.rests_on_app());
+            let seen = [need.asks_for_second_step(), rests.0, rests.1, rests.2, need.is_missing()];
+            assert_eq!(seen, expected, "{need:?}");
+        }
     }
 }

@@ -119,7 +119,7 @@ impl PeopleService {
             return Ok(SignInStep::Company(target.account));
         }
         let is_covered = target.company.is_some_and(|company| company.covers_second_factor);
-        if !is_covered && self.needs_second_step(person, target.account)? {
+        if !is_covered && self.factor_need(person, Some(target.account))?.asks_for_second_step() {
             let (id, password_hash, began_at) = (person.id, person.password_hash.clone(), self.context.now());
             let pending = PendingSignIn { person: id, password_hash, target, is_kept, began_at, password_try: None };
             return Ok(SignInStep::Code(self.pending_sign_ins.add(pending)));
@@ -131,7 +131,8 @@ impl PeopleService {
         Ok(SignInStep::Complete(self.add_session(&proof, is_kept, browser, batch).await?))
     }
 
-    /// Returns the ways to complete the sign-in that waits at the browser with that cookie; none if none waits.
+    /// Returns the ways to complete the sign-in that waits at the browser with that cookie; none if none waits, or the
+    /// person has no second factor any more.
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
@@ -140,7 +141,9 @@ impl PeopleService {
         let Some(person) = self.context.store().reader().person(pending.person)?.map(|person| person.value) else {
             return Ok(None);
         };
-        Ok(Some(SecondSteps { app: person.second_factor.is_active(), passkey: self.has_passkey(&person) }))
+        let steps = SecondSteps { app: person.second_factor.is_active(), passkey: self.has_passkey(&person) };
+        // The operator removed both meanwhile: the person signs in again.
+        Ok((steps.app || steps.passkey).then_some(steps))
     }
 
     /// Returns the person whose sign-in waits at the browser with that cookie.

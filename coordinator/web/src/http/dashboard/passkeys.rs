@@ -116,12 +116,13 @@ async fn rename(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
 
 /// `GET /app/account/security/passkeys/{passkey}/remove`: the question before.
 async fn ask_to_remove(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let PersonPasskey { id, name, .. } = passkey(&call)?;
+    let PersonPasskey { id, name, host, .. } = passkey(&call)?;
     let href = format!("{SECURITY}/passkeys/{id}/remove");
     if context.service.people.require_confirmed(&call.caller.session).is_err() {
         return Ok(ask_to_confirm(&href));
     }
-    remove_question(&context, &mut call, (href, &name), None).await
+    let text = remove_text(&context, &call.caller.session, &host)?;
+    remove_question(&context, &mut call, (href, &name), (text, None)).await
 }
 
 /// `POST /app/account/security/passkeys/{passkey}/remove`
@@ -132,7 +133,7 @@ async fn remove(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
         Ok(new) => Ok(with_session(&context, see_other(&done), &new)),
         Err(error @ ServiceError::Invalid(_)) => {
             let (refusal, name) = (FormRefusal::of(error)?, passkey(&call)?.name);
-            remove_question(&context, &mut call, (href, &name), Some(refusal)).await
+            remove_question(&context, &mut call, (href, &name), (passkey_fault(&refusal), Some(refusal))).await
         }
         Err(error) => refused(error, &href),
     }
@@ -142,12 +143,8 @@ async fn remove_question(
     context: &HttpContext,
     call: &mut RoutedRequest<SignedIn>,
     (href, name): (String, &str),
-    refusal: Option<FormRefusal>,
+    (text, refusal): (String, Option<FormRefusal>),
 ) -> HandlerResult {
-    let text = match &refusal {
-        Some(refusal) => passkey_fault(refusal),
-        None => remove_text(context, &call.caller.session)?,
-    };
     let question = QuestionScreen {
         href,
         back: SECURITY.to_owned(),
@@ -165,11 +162,12 @@ async fn remove_question(
 }
 
 /// Consequences of removing a passkey.
-fn remove_text(context: &HttpContext, current: &CurrentSession) -> Result<String, ApiError> {
-    let (people, person) = (&context.service.people, &current.person);
-    let is_only_factor = !person.second_factor.is_active() && person.passkeys.all().len() == 1;
-    let needed = if is_only_factor && people.is_factor_needed(current)? {
-        " This account needs a second factor: set up another one first, or you see only the screen that sets it up."
+fn remove_text(context: &HttpContext, current: &CurrentSession, host: &str) -> Result<String, ApiError> {
+    let people = &context.service.people;
+    let is_last = people.factor_need(&current.person, None)?.rests_on_one_passkey();
+    let needed = if is_last && people.passkey_host() == Some(host) {
+        " It is your only second factor, and an account of yours needs one: set up another one first, or you see only \
+         the screen that sets it up once your time is over."
     } else {
         ""
     };

@@ -100,8 +100,8 @@ async fn ask_to_turn_off(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
     if people.require_confirmed(&call.caller.session).is_err() {
         return Ok(ask_to_confirm(OFF));
     }
-    let needed = if people.is_factor_needed(&call.caller.session)? {
-        " This account needs one: its members without one see only the screen that sets it up, once their time is over."
+    let needed = if people.factor_need(&call.caller.session.person, None)?.rests_on_app() {
+        " An account of yours needs one: without it you see only the screen that sets it up, once your time is over."
     } else {
         ""
     };

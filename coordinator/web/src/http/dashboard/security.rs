@@ -88,16 +88,16 @@ async fn security_screen(
     let sessions = context.service.people.sessions(&call.caller.session).await?;
     let frame = frame(context, call, None, Section::Account).await?;
     let now = context.service.now();
-    let is_needed = context.service.people.is_factor_needed(&call.caller.session)?;
+    let people = &context.service.people;
     let CurrentSession { session, person, .. } = &call.caller.session;
+    let need = people.factor_need(person, None)?;
     let factor = FactorState {
         since: person.second_factor.active_since().map(|since| time(since, now)),
         codes_left: person.second_factor.recovery_codes_left(),
-        is_needed,
+        is_missing: need.is_missing(),
     };
-    let people = &context.service.people;
-    let only_passkeys = !person.second_factor.is_active() && people.needs_second_step(person, session.account)?;
-    let passkeys = PasskeyList::new(person.passkeys.all(), people.passkey_host(), only_passkeys, now);
+    let is_only_factor = need.rests_on_one_passkey();
+    let passkeys = PasskeyList::new(person.passkeys.all(), people.passkey_host(), is_only_factor, now);
     let screen = SecurityScreen::new(frame, (person.password_hash.is_some(), factor), (&sessions, session), now);
     Ok(screen.with_passkeys(passkeys))
 }

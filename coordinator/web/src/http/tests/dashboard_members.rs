@@ -360,6 +360,7 @@ async fn a_forgotten_password_is_replaced_by_a_mailed_link_in_any_browser() {
     for _ in 0..3 {
         let opened = client.send("GET", &path, &[], "").await;
         assert!(opened.status == 200 && opened.text.contains("value=\"ann@example.com\""), "{}", opened.text);
+        assert!(opened.text.contains("Passkeys are removed, too, unless an account of yours needs one"));
     }
     let short = client.send_form(&path, &[], "password=short").await;
     assert!(short.status == 400 && short.text.contains("Must be at least 10 characters."), "{}", short.text);

@@ -60,6 +60,13 @@ async fn add(client: &TestClient, ann: &SignedInBrowser, passkey: &mut SoftPassk
     browser(client, cookie_of(&added))
 }
 
+/// Address of the person's first passkey.
+fn first_passkey(client: &TestClient, browser: &SignedInBrowser) -> String {
+    let token = SessionToken::parse(browser.cookie.split_once('=').unwrap().1).unwrap();
+    let person = client.world.service.people.authenticate(&token).unwrap().unwrap().person;
+    format!("{SECURITY}/passkeys/{}", person.passkeys.all()[0].id)
+}
+
 /// Sends a form of a person who is not signed in.
 async fn send(client: &TestClient, path: &str, cookie: &str, fields: &[(&str, &str)]) -> TestResponse {
     let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
@@ -88,11 +95,7 @@ async fn a_passkey_is_added_renamed_and_removed() {
     let ann = add(&client, &ann, &mut passkey, "Phone").await;
     let shown = client.open(&ann, SECURITY).await;
     assert!(shown.text.contains("<b>Phone</b>") && shown.text.contains("not used yet"), "{}", shown.text);
-    let person = |cookie: &str| {
-        let token = SessionToken::parse(cookie.split_once('=').unwrap().1).unwrap();
-        client.world.service.people.authenticate(&token).unwrap().unwrap().person
-    };
-    let path = format!("{SECURITY}/passkeys/{}", person(&ann.cookie).passkeys.all()[0].id);
+    let path = first_passkey(&client, &ann);
     assert!(client.open(&ann, &path).await.text.contains("value=\"Phone\""));
     let refused = client.submit(&ann, &path, &[("name", "a\nb")]).await;
     assert!(refused.status == 400 && refused.text.contains("aria-invalid"), "{}", refused.text);
@@ -193,10 +196,17 @@ async fn a_passkey_is_the_second_step_where_one_is_needed() {
     let (client, ann) = client().await;
     let mut passkey = SoftPasskey::new(ORIGIN);
     let ann = add(&client, &ann, &mut passkey, "Phone").await;
+    let consequences = "It is your only second factor, and an account of yours needs one";
+    let remove = format!("{}/remove", first_passkey(&client, &ann));
+    assert!(!client.open(&ann, &remove).await.text.contains(consequences));
     client.submit(&ann, "/app/account/members/second-factor", &[("needed", "on")]).await;
+    let question = client.open(&ann, &remove).await;
+    assert!(question.text.contains(consequences), "{}", question.text);
     client.world.clock.set(client.world.service.now() + 8 * DAY);
     let security = client.open(&ann, SECURITY).await;
     assert_eq!(security.status, 200, "a passkey is enough");
+    assert!(security.text.contains("This passkey is your only second factor."), "{}", security.text);
+    assert!(!security.text.contains("An account of yours needs a second factor."), "{}", security.text);
     let asked = client.send_form("/sign-in", &[], "email=ann@example.com&password=correct+horse&next=%2Fapp").await;
     assert_eq!((asked.status, location(&asked)), (303, "/sign-in/code?next=%2Fapp"));
     let pending = cookie_of(&asked);

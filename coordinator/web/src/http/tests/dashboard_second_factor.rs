@@ -213,6 +213,8 @@ async fn an_account_that_needs_a_second_factor_lets_members_set_it_up_and_nothin
     assert_eq!(location(&need("on").await), "/app/account/members?done=factor-needed&count=1");
     let members = client.open(&ann, "/app/account/members").await;
     assert!(members.text.contains("On. Members without one have 7 days"), "{}", members.text);
+    let question = client.open(&ann, &format!("{FACTOR}/off")).await;
+    assert!(question.text.contains("An account of yours needs one: without it you see only"), "{}", question.text);
     let bob = client.sign_in(Role::Editor).await;
     assert!(client.open(&ann, "/app/account/members").await.text.contains("no second factor"));
     let notice = "Members of this account need a second factor.";

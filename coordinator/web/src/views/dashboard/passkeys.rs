@@ -34,7 +34,7 @@ pub(super) struct PasskeyRow {
 
 impl PasskeyList {
     /// Lists passkeys. `host` is the one that they work at; none where no passkeys work.
-    pub(crate) fn new(passkeys: &[PersonPasskey], host: Option<&str>, needs_factor: bool, now: Timestamp) -> Self {
+    pub(crate) fn new(passkeys: &[PersonPasskey], host: Option<&str>, is_only_factor: bool, now: Timestamp) -> Self {
         let row = |it: &PersonPasskey| PasskeyRow {
             id: it.id.to_string(),
             name: it.name.clone(),
@@ -44,7 +44,6 @@ impl PasskeyList {
             last_used: it.last_used_at.map(|at| words::time(at, now)),
         };
         let rows: Vec<PasskeyRow> = passkeys.iter().map(row).collect();
-        let is_only_factor = needs_factor && rows.iter().filter(|row| row.works).count() == 1;
         Self { rows, is_offered: host.is_some(), is_only_factor }
     }
 
@@ -54,16 +53,17 @@ impl PasskeyList {
     }
 
     /// Use of passkeys here, or the reason why there are none.
-    pub(super) fn hint(&self) -> &'static str {
-        if !self.is_offered {
+    pub(super) fn hint(&self) -> String {
+        let hint = if !self.is_offered {
             "Passkeys need an https address with a host name, or http://localhost. This dashboard's address has neither."
         } else if self.is_only_factor {
             "This passkey is your only second factor. Add another, or an authenticator app: without it you can't sign in."
         } else if self.rows.len() >= MAX_PASSKEYS {
-            "You have 20, the most. Remove one to add another."
+            return format!("You have {MAX_PASSKEYS}, the most. Remove one to add another.");
         } else {
             "Sign in with your fingerprint, face or PIN, without password and code."
-        }
+        };
+        hint.to_owned()
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    fn list(count: u8, host: Option<&str>, needs_factor: bool) -> PasskeyList {
+    fn list(count: u8, host: Option<&str>, is_only_factor: bool) -> PasskeyList {
         let passkey = |number| PersonPasskey {
             id: PasskeyId([number; 16]),
             name: "Phone".to_owned(),
@@ -119,7 +119,7 @@ mod tests {
             credential: String::new(),
         };
         let passkeys: Vec<_> = (0..count).map(passkey).collect();
-        PasskeyList::new(&passkeys, host, needs_factor, Timestamp::from_millis(0))
+        PasskeyList::new(&passkeys, host, is_only_factor, Timestamp::from_millis(0))
     }
 
     #[test]
@@ -127,12 +127,10 @@ mod tests {
         let here = Some("status.example.com");
         for (list, may_add, hint) in [
             (list(0, None, false), false, "need an https address"),
-            (list(0, here, true), true, "fingerprint"),
+            (list(0, here, false), true, "fingerprint"),
             (list(1, here, false), true, "fingerprint"),
             (list(1, here, true), true, "only second factor"),
-            (list(2, here, true), true, "fingerprint"),
-            (list(1, Some("new.example.com"), true), true, "fingerprint"),
-            (list(20, here, false), false, "20, the most"),
+            (list(MAX_PASSKEYS as u8, here, false), false, "20, the most"),
         ] {
             assert_eq!(list.may_add(), may_add, "{hint}");
             assert!(list.hint().contains(hint), "{}", list.hint());

@@ -11,8 +11,8 @@ pub(crate) struct FactorState {
     pub since: Option<FormattedTime>,
     /// Recovery codes left.
     pub codes_left: usize,
-    /// True if the account needs it.
-    pub is_needed: bool,
+    /// True if an account of the person needs a second factor, and they have neither an app nor a passkey.
+    pub is_missing: bool,
 }
 
 impl FactorState {
