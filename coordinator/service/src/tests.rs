@@ -2,6 +2,7 @@
 
 mod account_limits;
 mod audit;
+mod audit_entries;
 mod company_attacks;
 mod company_rules;
 mod company_sign_in;

@@ -68,7 +68,8 @@ impl PeopleService {
         Ok(self.context.store().reader().memberships_of(person)?.len())
     }
 
-    /// Shows another account of the person in this browser: its session gets a new id, and is no younger for it.
+    /// Shows another account of the person in this browser: its session gets a new id, and is no younger for it. The
+    /// account logs it as a sign-in, once a day.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an account of which they are no member, [`ServiceError::Invalid`] for a session by
@@ -76,6 +77,8 @@ impl PeopleService {
     pub async fn choose_account(&self, current: &CurrentSession, account: AccountId) -> ServiceResult<SignInStep> {
         let person = current.person.id;
         Self::require_own_sign_in(current)?;
+        // Going to and fro is no sign-in each time.
+        let is_logged = self.log_limits.admits_switch(account, person, self.context.now());
         let session = self
             .context
             .commit_change(person.to_u128(), || async move {
@@ -87,13 +90,18 @@ impl PeopleService {
                 }
                 Self::touch_person(self.person(person)?, &mut batch);
                 let session = self.move_session(current, account, &mut batch)?;
-                let network = current.address.map(network_text);
-                self.context.log_sign_in(account, &current.person, network, &mut batch);
+                if is_logged {
+                    let network = current.address.map(network_text);
+                    self.context.log_sign_in(account, &current.person, network, &mut batch);
+                }
                 Ok((SignInStep::Complete(session), Some(batch)))
             })
             .await?;
         if matches!(session, SignInStep::Complete(_)) {
             self.uses.remove(&current.session.id);
+            if is_logged {
+                self.log_limits.count_switch(account, person, self.context.now());
+            }
         }
         Ok(session)
     }

@@ -13,6 +13,7 @@ mod invitation_limits;
 mod invitations;
 mod joining;
 mod links;
+mod log_limits;
 mod member_changes;
 mod members;
 mod passkeys;
@@ -49,6 +50,7 @@ pub use self::invitation_limits::{INVITATIONS_PER_DAY, INVITATIONS_PER_HOUR, INV
 pub use self::invitations::MemberInvitation;
 pub use self::joining::{InvitedPerson, JoinDetails, JoinInvitation};
 pub use self::links::DashboardLinkRequest;
+use self::log_limits::LogLimits;
 pub use self::member_changes::MemberDetails;
 pub use self::members::NewPerson;
 use self::passkeys::RelyingParty;
@@ -82,8 +84,8 @@ pub struct PeopleService {
     network_delays: Mutex<LoginDelays<u128>>,
     /// Links for sign-in and for a new password sent, by mailbox.
     link_limit: Mutex<FixedWindowLimit<String>>,
-    /// Failed sign-ins that were logged, by account.
-    failure_log_limit: Mutex<FixedWindowLimit<AccountId>>,
+    /// Failed sign-ins and switches that were logged.
+    log_limits: LogLimits,
     /// Invitations sent.
     invitation_limits: InvitationLimits,
     /// Company sign-ins that were begun, and the providers' documents.
@@ -162,7 +164,7 @@ impl PeopleService {
             email_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_EMAIL)),
             network_delays: Mutex::new(LoginDelays::new(FREE_TRIES_PER_NETWORK)),
             link_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
-            failure_log_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
+            log_limits: LogLimits::default(),
             invitation_limits: InvitationLimits::new(),
             pending_sign_ins: PendingSignIns::default(),
             relying_party: RelyingParty::of(context.base_url()),

@@ -34,9 +34,6 @@ impl std::fmt::Debug for PasswordSignIn {
     }
 }
 
-/// Failed sign-ins of one account that are logged in an hour, at most.
-const LOGGED_FAILURES: u32 = 20;
-
 impl PeopleService {
     /// Signs a person in, or asks for their second factor. Unknown addresses and wrong passwords cost the same work.
     ///
@@ -70,8 +67,8 @@ impl PeopleService {
         Ok((person.filter(|_| is_right).ok_or(ServiceError::WrongCredentials)?, counted))
     }
 
-    /// Logs a wrong password or code of a person, in the account that they joined first. Strangers can't fill its log:
-    /// an account logs [`LOGGED_FAILURES`] an hour.
+    /// Logs a wrong password or code of a person, in the account that they joined first. Strangers can't fill its log,
+    /// which has [limits](super::log_limits).
     pub(crate) fn log_failed_try(&self, person: &Person, browser: &BrowserInfo) -> ServiceResult<()> {
         if let Some(membership) = self.first_membership(person.id)?
             && self.may_log_failure(membership.account)
@@ -81,9 +78,9 @@ impl PeopleService {
         Ok(())
     }
 
-    /// Counts a failed sign-in that an account would log, and returns false once it logged too many this hour.
+    /// Counts a failed sign-in that an account would log, and returns false once it logged too many.
     pub(super) fn may_log_failure(&self, account: AccountId) -> bool {
-        self.context.check_rate(&self.failure_log_limit, LOGGED_FAILURES, &account).is_ok()
+        self.log_limits.admit_failure(account, self.context.now())
     }
 
     /// Changes the password, and ends every session and pending link of the person; the browser gets a new session.

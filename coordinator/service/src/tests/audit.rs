@@ -12,7 +12,7 @@ use crate::audit::{AUDIT_PART, AuditFilter};
 use crate::people::{BrowserInfo, CurrentSession, NewPerson, PasswordSignIn};
 use crate::undo_offer::UndoOffer;
 
-async fn person(world: &World, role: Role) -> Caller {
+pub(super) async fn person(world: &World, role: Role) -> Caller {
     let session = world.signed_in(role).await;
     let caller = world.service.people.authenticate(&session.token).unwrap().unwrap().caller();
     caller.at(Some("192.0.2.7".parse().unwrap()))
@@ -22,7 +22,7 @@ fn text(value: &str) -> PatchField<String> {
     PatchField::Value(value.to_owned())
 }
 
-async fn log(world: &World, owner: &Caller, filter: &AuditFilter) -> Vec<AuditEntry> {
+pub(super) async fn log(world: &World, owner: &Caller, filter: &AuditFilter) -> Vec<AuditEntry> {
     let part = world.service.audit.list(owner, filter, None).await.unwrap();
     part.entries.into_iter().map(|it| it.entry).collect()
 }
@@ -35,7 +35,7 @@ impl World {
     }
 }
 
-async fn newest(world: &World, owner: &Caller) -> AuditEntry {
+pub(super) async fn newest(world: &World, owner: &Caller) -> AuditEntry {
     log(world, owner, &AuditFilter::default()).await.swap_remove(0)
 }
 
