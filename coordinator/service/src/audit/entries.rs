@@ -13,7 +13,8 @@ use parallax_core::time::Timestamp;
 use parallax_store::{Batch, Op, StoreRead};
 
 use super::author::ChangeAuthor;
-use super::fields::{ChangedFields, LoggedRecord};
+use super::changed_fields::ChangedFields;
+use super::fields::LoggedRecord;
 use crate::context::ServiceContext;
 use crate::{Caller, ServiceResult};
 

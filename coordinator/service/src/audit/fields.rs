@@ -5,7 +5,6 @@ use std::fmt::Display;
 
 use parallax_core::account::Account;
 use parallax_core::alert_settings::AlertSettings;
-use parallax_core::audit::AuditField;
 use parallax_core::check::{Check, HttpCheck};
 use parallax_core::company_sign_in::CompanySignIn;
 use parallax_core::destination::{Channel, Destination};
@@ -14,36 +13,12 @@ use parallax_core::incident::series::Series;
 use parallax_core::key::ApiKey;
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
-use parallax_core::passkey::PersonPasskeys;
+use parallax_core::passkey::{PasskeyId, PersonPasskeys};
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::subscriber::Subscriber;
 use parallax_core::vantage::{Region, RegionSet};
 
-/// The changed fields of a record.
-#[derive(Debug, Default)]
-pub(super) struct ChangedFields(Vec<AuditField>);
-
-impl ChangedFields {
-    pub(super) fn into_fields(self) -> Vec<AuditField> {
-        self.0
-    }
-
-    /// Notes a field with its values, if it changed.
-    fn shown<T: PartialEq>(&mut self, name: &str, (old, new): (&T, &T), text: impl Fn(&T) -> String) -> &mut Self {
-        if old != new {
-            self.0.push(AuditField { name: name.to_owned(), values: Some((text(old), text(new))) });
-        }
-        self
-    }
-
-    /// Notes a field without its values, if it changed.
-    fn hidden<T: PartialEq>(&mut self, name: &str, (old, new): (&T, &T)) -> &mut Self {
-        if old != new {
-            self.0.push(AuditField { name: name.to_owned(), values: None });
-        }
-        self
-    }
-}
+use super::changed_fields::ChangedFields;
 
 /// A record whose changes are logged.
 pub(super) trait LoggedRecord {
@@ -80,8 +55,9 @@ fn count<T>(value: &Option<Vec<T>>) -> String {
     value.as_ref().map_or_else(String::new, |chosen| chosen.len().to_string())
 }
 
-fn passkey_names(passkeys: &PersonPasskeys) -> String {
-    passkeys.all().iter().map(|passkey| passkey.name.as_str()).collect::<Vec<_>>().join(", ")
+/// Passkeys by their id, since two may have one name. Their use is no change.
+fn named_passkeys(passkeys: &PersonPasskeys) -> Vec<(PasskeyId, &str)> {
+    passkeys.all().iter().map(|passkey| (passkey.id, passkey.name.as_str())).collect()
 }
 
 impl LoggedRecord for Monitor {
@@ -272,14 +248,14 @@ impl LoggedRecord for AccountMember {
 
 impl LoggedRecord for CompanySignIn {
     fn changes(&self, new: &Self, changed: &mut ChangedFields) {
-        let claimed = |it: &Self| it.domains.iter().map(|it| it.claim.host.clone()).collect::<Vec<_>>().join(", ");
-        let proved = |it: &Self| it.proved_domains().collect::<Vec<_>>().join(", ");
+        let claimed = |it: &Self| it.domains.iter().map(|it| it.claim.host.clone()).collect::<Vec<_>>();
+        let proved = |it: &Self| it.proved_domains().map(str::to_owned).collect::<Vec<_>>();
         changed
             .shown("Issuer", (&self.issuer, &new.issuer), text)
             .shown("Client id", (&self.client_id, &new.client_id), text)
             .hidden("Client secret", (&self.client_secret, &new.client_secret))
-            .shown("Email domains", (&claimed(self), &claimed(new)), text)
-            .shown("Proved email domains", (&proved(self), &proved(new)), text)
+            .listed("Email domains", (&claimed(self), &claimed(new)), String::as_str)
+            .listed("Proved email domains", (&proved(self), &proved(new)), String::as_str)
             .shown("Required for members", (&self.is_required, &new.is_required), yes_or_no)
             .shown(
                 "Provider asks for a second factor",
@@ -311,7 +287,7 @@ impl LoggedRecord for Person {
             .shown("Recovery codes left", (&old_factor.recovery_codes(), &factor.recovery_codes()), |codes| {
                 codes.len().to_string()
             })
-            .shown("Passkeys", (&passkey_names(&self.passkeys), &passkey_names(&new.passkeys)), text)
+            .listed("Passkeys", (&named_passkeys(&self.passkeys), &named_passkeys(&new.passkeys)), |(_, name)| name)
             .shown("Operator", (&self.is_operator, &new.is_operator), yes_or_no);
     }
 }

@@ -1,6 +1,7 @@
 //! The audit log: entries are derived from the batch that makes a change, so none can be forgotten or made up.
 
 mod author;
+mod changed_fields;
 mod entries;
 mod fields;
 

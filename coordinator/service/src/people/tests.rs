@@ -177,6 +177,28 @@ async fn a_changed_password_ends_sessions_and_links_of_before() {
 }
 
 #[tokio::test]
+async fn a_request_from_before_its_session_ended_changes_no_member() {
+    let world = world().await;
+    let people = &world.service.people;
+    let member = world.signed_in(Role::Viewer).await.session.person;
+    let session = world.signed_in(Role::Owner).await;
+    let late = current(&world, &session);
+    // One that has read the session, and is committed after its end.
+    let mut decided_before = Batch::new();
+    people.expect_owner(&late, &mut decided_before).unwrap();
+    decided_before.write(AccountMember::new((world.owner.id, member), Role::Owner, world.service.now()));
+    people.sign_out(&session.token).await.unwrap();
+    let result = world.service.context.store().commit(decided_before).await;
+    assert!(matches!(result, Err(StoreError::Conflict(_))), "{result:?}");
+    // Those that read it afterwards.
+    let refused = ServiceError::ConfirmationRequired;
+    assert_eq!(people.change_role(&late, member, Role::Owner).await, Err(refused.clone()));
+    assert_eq!(people.remove_member(&late, member, None).await, Err(refused.clone()));
+    assert_eq!(people.invite(&late, ("bob@example.com", Role::Viewer), None).await, Err(refused));
+    assert_eq!(people.role_in(world.owner.id, member).unwrap(), Some(Role::Viewer));
+}
+
+#[tokio::test]
 async fn a_second_click_on_members_does_nothing_and_is_answered_alike() {
     let world = world().await;
     let people = &world.service.people;

@@ -224,7 +224,8 @@ async fn changes_sign_ins_and_refusals_are_logged() {
     let changes = entries.iter().map(|it| &it.entry.items[0]).filter(|it| it.action == AuditAction::Changed);
     let mut changes: Vec<_> = changes.map(|it| (it.fields[0].name.clone(), it.fields[0].values.clone())).collect();
     changes.reverse();
-    let change = |old: &str, new: &str| ("Passkeys".to_owned(), Some((old.to_owned(), new.to_owned())));
+    let change =
+        |old: &str, new: &str| ("Passkeys (removed → added)".to_owned(), Some((old.to_owned(), new.to_owned())));
     let expected = [change("", "Phone"), change("Phone", "Old phone"), change("Old phone", "")];
     assert_eq!(changes, expected);
     let count = |action| entries.iter().filter(|it| it.entry.items[0].action == action).count();

@@ -60,3 +60,56 @@ fn file(name: &str, text: String) -> HttpResponse {
 pub(super) fn line<const N: usize>(cells: [String; N]) -> String {
     format!("{}\r\n", cells.map(|text| write_cell(&text)).join(","))
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use parallax_service::ServiceError;
+
+    use super::*;
+
+    /// Numbered lines; the part with the number `fails_at` can't be read.
+    struct NumberedParts {
+        read: usize,
+        count: usize,
+        fails_at: Option<usize>,
+    }
+
+    impl CsvParts for NumberedParts {
+        async fn next_part(&mut self) -> Result<Option<String>, ApiError> {
+            if self.fails_at == Some(self.read) {
+                return Err(ServiceError::NotFound.into());
+            }
+            let part = (self.read < self.count).then(|| line([self.read.to_string()]));
+            self.read += 1;
+            Ok(part)
+        }
+    }
+
+    async fn text(count: usize, fails_at: Option<usize>) -> Result<String, ApiError> {
+        let reply = reply("numbers", ["number"], NumberedParts { read: 0, count, fails_at }).await?;
+        let whole = reply.into_warp().into_body().collect().await.unwrap().to_bytes();
+        Ok(String::from_utf8(whole.to_vec()).unwrap())
+    }
+
+    fn numbers(count: usize) -> String {
+        (0..count).fold("number\r\n".to_owned(), |text, number| format!("{text}{number}\r\n"))
+    }
+
+    #[tokio::test]
+    async fn a_file_has_all_parts_also_those_after_the_reply_began() {
+        for count in [0, 1, PARTS_AT_ONCE - 1, PARTS_AT_ONCE, PARTS_AT_ONCE + 1, 3 * PARTS_AT_ONCE] {
+            assert_eq!(text(count, None).await.unwrap(), numbers(count), "{count}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_part_that_fails_is_an_error_at_first_and_the_last_line_later() {
+        for early in [0, PARTS_AT_ONCE - 1] {
+            assert!(text(20, Some(early)).await.is_err(), "{early}");
+        }
+        for late in [PARTS_AT_ONCE, PARTS_AT_ONCE + 5] {
+            assert_eq!(text(20, Some(late)).await.unwrap(), format!("{}{BROKEN}", numbers(late)), "{late}");
+        }
+    }
+}

@@ -96,7 +96,6 @@ fn lines(entry: &AuditEntry) -> String {
     let AuthorWords { name: actor, kind, id: actor_id, .. } = AuthorWords::of(&entry.actor);
     let network = entry.network.clone().unwrap_or_default();
     let of_item = |item: &AuditItem| {
-        let changes: Vec<String> = item.fields.iter().map(field_words).collect();
         csv::line([
             entry.at.to_string(),
             actor.clone(),
@@ -108,7 +107,7 @@ fn lines(entry: &AuditEntry) -> String {
             item.name.clone(),
             item.id.clone(),
             item.page.map(|page| page.to_string()).unwrap_or_default(),
-            changes.join("; "),
+            field_words(item).join("; "),
         ])
     };
     let mut text: String = entry.items.iter().map(of_item).collect();
@@ -117,4 +116,34 @@ fn lines(entry: &AuditEntry) -> String {
         text.push_str(&of_item(&AuditItem { id, name, fields: Vec::new(), ..last.clone() }));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::audit::{AuditActor, MAX_ITEMS};
+    use parallax_core::id::AccountId;
+    use parallax_core::time::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_an_entry_counts_the_objects_that_are_not_logged() {
+        let item = AuditItem {
+            action: AuditAction::Changed,
+            subject: AuditSubject::Monitor,
+            id: "mon_1".to_owned(),
+            name: "Website".to_owned(),
+            page: None,
+            fields: Vec::new(),
+        };
+        let entry = |count: usize| {
+            let (account, now) = (AccountId::from_u128(1), Timestamp::from_millis(0));
+            AuditEntry::new(account, now, (AuditActor::Operator, None), vec![item.clone(); count])
+        };
+        let text = lines(&entry(MAX_ITEMS + 7));
+        assert_eq!(text.lines().count(), MAX_ITEMS + 1);
+        let last = text.lines().last().unwrap();
+        assert!(last.ends_with(",changed,monitor,and 7 more,,,"), "{last}");
+        assert!(!lines(&entry(MAX_ITEMS)).contains("more"));
+    }
 }

@@ -115,15 +115,16 @@ impl AuthorWords {
     }
 }
 
-/// A changed field in words.
-pub(crate) fn field_words(AuditField { name, values }: &AuditField) -> String {
+/// The fields of an object in words.
+pub(crate) fn field_words(AuditItem { action, fields, .. }: &AuditItem) -> Vec<String> {
     let shown = |value: &str| if value.is_empty() { "none".to_owned() } else { value.to_owned() };
-    match values {
-        None => format!("{name}: changed"),
-        // Of a sign-in, which changes nothing.
-        Some((_, value)) if matches!(name.as_str(), "Way" | "Reason") => format!("{name}: {value}"),
-        Some((old, new)) => format!("{name}: {} → {}", shown(old), shown(new)),
-    }
+    let words = |AuditField { name, values }: &AuditField| match (values, action) {
+        (None, _) => format!("{name}: changed"),
+        // They change nothing, so there is no value from before.
+        (Some((_, value)), AuditAction::SignedIn | AuditAction::SignInFailed) => format!("{name}: {}", shown(value)),
+        (Some((old, new)), _) => format!("{name}: {} → {}", shown(old), shown(new)),
+    };
+    fields.iter().map(words).collect()
 }
 
 /// The action and the kind of its object in words, before the object's name.
@@ -166,12 +167,7 @@ fn row(entry: &AuditEntry, now: Timestamp) -> AuditRow {
 }
 
 fn line(item: &AuditItem) -> AuditLine {
-    AuditLine {
-        text: action_words(item),
-        name: item.name.clone(),
-        href: address(item),
-        fields: item.fields.iter().map(field_words).collect(),
-    }
+    AuditLine { text: action_words(item), name: item.name.clone(), href: address(item), fields: field_words(item) }
 }
 
 /// Address of an object's screen; empty for what has none or is deleted.
@@ -213,8 +209,13 @@ fn sentence(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use parallax_core::id::PageId;
+    use parallax_core::audit::MAX_ITEMS;
+    use parallax_core::id::{AccountId, PageId};
+    use parallax_core::role::Role;
 
+    use super::super::frame::Section;
+    use super::super::render;
+    use super::super::tests::frame;
     use super::*;
 
     fn item(action: AuditAction, subject: AuditSubject) -> AuditItem {
@@ -241,12 +242,18 @@ mod tests {
 
     #[test]
     fn a_secret_has_no_values_and_an_empty_value_is_none() {
-        let field = |values: Option<(&str, &str)>| AuditField {
-            name: "Group".to_owned(),
-            values: values.map(|(old, new)| (old.to_owned(), new.to_owned())),
+        let words = |action, name: &str, values: Option<(&str, &str)>| {
+            let values = values.map(|(old, new)| (old.to_owned(), new.to_owned()));
+            let fields = vec![AuditField { name: name.to_owned(), values }];
+            field_words(&AuditItem { fields, ..item(action, AuditSubject::Monitor) }).concat()
         };
-        assert_eq!(field_words(&field(None)), "Group: changed");
-        assert_eq!(field_words(&field(Some(("", "Shop")))), "Group: none → Shop");
+        assert_eq!(words(AuditAction::Changed, "Group", None), "Group: changed");
+        assert_eq!(words(AuditAction::Changed, "Group", Some(("", "Shop"))), "Group: none → Shop");
+        // The action decides, not the name of the field.
+        assert_eq!(words(AuditAction::Changed, "Reason", Some(("a", "b"))), "Reason: a → b");
+        for action in [AuditAction::SignedIn, AuditAction::SignInFailed] {
+            assert_eq!(words(action, "Way", Some(("", "company sign-in"))), "Way: company sign-in");
+        }
     }
 
     #[test]
@@ -256,5 +263,21 @@ mod tests {
         let monitor = address(&item(AuditAction::Changed, AuditSubject::Monitor));
         assert_eq!(monitor, format!("/app/pages/{page}/monitors/x_1"));
         assert_eq!(address(&item(AuditAction::Changed, AuditSubject::Key)), "/app/account/keys");
+    }
+
+    #[test]
+    fn an_entry_with_many_objects_folds_them_and_counts_those_that_are_not_logged() {
+        let now = Timestamp::from_millis(0);
+        let page = |count: usize| {
+            let items = vec![item(AuditAction::Changed, AuditSubject::Monitor); count];
+            let entry = AuditEntry::new(AccountId::from_u128(1), now, (AuditActor::Operator, None), items);
+            let frame = frame(Role::Owner, Section::Account, "");
+            let screen = render(&AuditScreen::new(frame, AuditChoice::default(), [entry], None, now)).unwrap();
+            screen.split_once("<ul class=\"changes\">").unwrap().1.split_once("</table>").unwrap().0.to_owned()
+        };
+        let all = page(MAX_ITEMS + 7);
+        assert!(all.contains("<summary>47 more</summary>") && all.contains("<small>and 7 more</small>"), "{all}");
+        let few = page(SHOWN_ITEMS);
+        assert!(!few.contains("<summary>") && !few.contains("more</small>"), "{few}");
     }
 }
