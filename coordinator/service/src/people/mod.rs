@@ -132,6 +132,11 @@ impl CurrentSession {
         self.person.is_operator && !self.session.is_company
     }
 
+    /// Key of the address block that the request came from; none if unknown.
+    pub(crate) fn network_key(&self) -> Option<u128> {
+        BrowserInfo::new(self.address, "", None).network_key
+    }
+
     /// The person as a caller of the services.
     pub fn caller(&self) -> Caller {
         let (id, is_operator) = (self.person.id, self.is_operator());

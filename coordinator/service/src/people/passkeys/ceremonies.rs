@@ -133,13 +133,15 @@ impl PasskeyCeremonies {
     }
 }
 
-/// Makes room for one more of those that match.
+/// Makes room for one more of those that match. Strangers can begin sign-ins without end: those end before what a person
+/// began who is signed in, or whose password was right.
 fn remove_oldest(open: &mut BTreeMap<LoginSessionId, Ceremony>, most: usize, is_match: impl Fn(&Ceremony) -> bool) {
     let matching = || open.iter().filter(|(_, it)| is_match(it));
     if matching().count() < most {
         return;
     }
-    let oldest = matching().min_by_key(|(_, it)| it.began_at).map(|(id, _)| *id);
+    let is_known = |it: &Ceremony| !matches!(it.owner, CeremonyOwner::Browser(_));
+    let oldest = matching().min_by_key(|(_, it)| (is_known(it), it.began_at)).map(|(id, _)| *id);
     if let Some(id) = oldest {
         open.remove(&id);
     }
@@ -209,6 +211,24 @@ mod tests {
         assert_eq!(count(), MAX_CEREMONIES);
         all.add(OWNER, Some(2), state(), at(1001 + LIFE));
         assert_eq!(count(), 1, "those that have ended make room");
+    }
+
+    #[test]
+    fn strangers_end_no_ceremony_of_someone_known() {
+        let all = PasskeyCeremonies::default();
+        let session = CeremonyOwner::Session(LoginSessionId([1; 32]));
+        let pending = CeremonyOwner::PendingSignIn(LoginSessionId([2; 32]));
+        let known = [session, pending].map(|owner| (owner, all.add(owner, Some(1), state(), at(0))));
+        let mut newest = String::new();
+        for number in 0..2 * MAX_PER_NETWORK {
+            let owner = CeremonyOwner::Browser([(number / MAX_PER_OWNER) as u8; 32]);
+            newest = all.add(owner, Some(1), state(), at(1 + number as i64));
+        }
+        assert_eq!(lock(&all.open).len(), MAX_PER_NETWORK);
+        let now = at(1000);
+        let last = CeremonyOwner::Browser([((2 * MAX_PER_NETWORK - 1) / MAX_PER_OWNER) as u8; 32]);
+        assert!(all.take(&newest, last, now).is_some(), "the newest has room");
+        assert!(known.into_iter().all(|(owner, secret)| all.take(&secret, owner, now).is_some()));
     }
 
     #[test]

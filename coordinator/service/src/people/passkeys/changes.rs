@@ -12,7 +12,7 @@ use parallax_store::{Expect, Presence, VersionedValue};
 use serde_json::json;
 use webauthn_rs::prelude::{CredentialID, Passkey, PasskeyRegistration, RegisterPublicKeyCredential, Uuid};
 
-use super::super::{BrowserInfo, CurrentSession, NewSession, PeopleService};
+use super::super::{CurrentSession, NewSession, PeopleService};
 use super::ceremonies::{CeremonyOwner, CeremonyState, PasskeyAnswer, PasskeyChallenge};
 use super::proofs::{over, refused, unexpected, unreadable};
 #[cfg(any(test, feature = "test-world"))]
@@ -30,7 +30,7 @@ impl PeopleService {
         Self::require_own_sign_in(current)?;
         self.require_confirmed(current)?;
         let now = self.context.now();
-        let network = BrowserInfo::new(current.address, "", None).network_key;
+        let network = current.network_key();
         self.admit_ceremony(network)?;
         let (options, state) = self.registration(&self.person(current.person.id)?.value)?;
         let owner = CeremonyOwner::Session(current.session.id);

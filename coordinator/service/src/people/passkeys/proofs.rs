@@ -139,8 +139,7 @@ impl PeopleService {
     /// [`ServiceError::NotFound`] if the person has no passkey, [`ServiceError::TooManyTries`].
     pub fn begin_passkey_confirmation(&self, current: &CurrentSession) -> ServiceResult<PasskeyChallenge> {
         let person = self.person(current.person.id)?.value;
-        let network = BrowserInfo::new(current.address, "", None).network_key;
-        self.begin_proof(CeremonyOwner::Session(current.session.id), Some(&person), network)
+        self.begin_proof(CeremonyOwner::Session(current.session.id), Some(&person), current.network_key())
     }
 
     /// Confirms by a passkey that the person is at the browser, which opens secrets for ten minutes.

@@ -67,6 +67,7 @@ async fn no_session_begins_before_the_code() {
     let path = location(&asked);
     let form = client.send("GET", path, &[("cookie", &pending)], "").await;
     assert!(form.status == 200 && form.text.contains("autocomplete=\"one-time-code\""), "{}", form.text);
+    assert!(form.text.contains("autofocus"), "{}", form.text);
     assert!(form.text.contains("inputmode=\"numeric\"") && form.text.contains("value=\"/app?range=7d\""));
     assert!(!form.headers.contains_key("set-cookie") && !form.text.contains("style="));
     let recovery = between(&form.text, "class=\"btn slim\" href=\"", "\"").replace("&#38;", "&").replace("&amp;", "&");
@@ -143,6 +144,7 @@ async fn an_app_is_set_up_with_a_qr_code_and_ten_recovery_codes() {
     let image = between(&shown.text, "<figure", "</figure>");
     assert!(image.contains("<svg") && image.contains("<path") && !image.contains("<?xml"), "{image}");
     assert!(!shown.text.contains("style=") && shown.text.contains("autocomplete=\"one-time-code\""));
+    assert!(!shown.text.contains("autofocus"), "the code comes after the secret");
     let secret = between(&shown.text, "<code>", "</code>");
     assert_eq!(secret.split(' ').map(str::len).collect::<Vec<_>>(), [4; 8], "{secret}");
     let wrong = client.submit(&ann, FACTOR, &[("code", "000000")]).await;

@@ -179,7 +179,7 @@ impl AttentionRow {
     }
 
     /// Returns the row of a limit of the plan, if at least 80 % are used.
-    /// `list` is the address of a list of monitors.
+    /// `action` is the address and text of its button.
     pub(crate) fn of_limit(plan: &str, (used, limit): (usize, usize), action: (String, &'static str)) -> Option<Self> {
         let is_full = used >= limit;
         condition::is_nearly_full(used, limit).then(|| Self {
