@@ -7,8 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::id::AccountId;
-use crate::page::domain::DomainClaim;
-use crate::text;
+use crate::page::access::normalize_email_domain;
+use crate::page::domain::{DomainClaim, MAX_HOST};
 use crate::time::Timestamp;
 use crate::validation::Rule;
 
@@ -85,13 +85,14 @@ pub fn email_domain(email: &str) -> Option<String> {
     read_company_domain(domain).ok()
 }
 
-/// Validates an email domain: a name of at least two labels.
+/// Validates an email domain: a name of at least two labels, short enough for the name of its TXT record.
 ///
 /// # Errors
 /// The rule that the text breaks.
 pub fn read_company_domain(typed: &str) -> Result<String, Rule> {
     let typed = typed.trim().trim_start_matches('@');
-    let domain = text::domain(typed).ok().filter(|domain| domain.contains('.') && !domain.contains('_'));
+    let domain = normalize_email_domain(typed).ok();
+    let domain = domain.filter(|domain| !domain.contains('_') && domain.len() <= MAX_HOST);
     domain.ok_or_else(|| "must be an email domain such as example.com".to_owned())
 }
 
@@ -136,7 +137,12 @@ mod tests {
     #[test]
     fn a_domain_is_read_in_one_form() {
         assert_eq!(read_company_domain(" @Shop.Example ").as_deref(), Ok("shop.example"));
-        for invalid in ["", "@", "shop", "shop example", "ann@shop.example", "https://shop.example"] {
+        let name = |length: usize| format!("{}.example", vec!["a"; (length - 7) / 2].join("."));
+        assert!(read_company_domain(&name(MAX_HOST)).is_ok(), "{}", name(MAX_HOST).len());
+        let long = name(MAX_HOST + 2);
+        for invalid in
+            ["", "@", "shop", "shop example", "a_b.example", "ann@shop.example", "https://shop.example", long.as_str()]
+        {
             assert!(read_company_domain(invalid).is_err(), "{invalid}");
         }
     }

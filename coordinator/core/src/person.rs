@@ -47,6 +47,17 @@ pub struct Person {
 }
 
 impl Person {
+    /// Creates a person without a second factor and passkeys, who operates nothing.
+    pub fn new(
+        (id, email): (PersonId, String),
+        name: Option<String>,
+        password_hash: Option<String>,
+        now: Timestamp,
+    ) -> Self {
+        let (second_factor, passkeys) = (SecondFactor::default(), PersonPasskeys::default());
+        Self { id, email, name, password_hash, is_operator: false, created_at: now, second_factor, passkeys }
+    }
+
     /// The name to show: their own, or their email address.
     pub fn display_name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.email)
@@ -83,8 +94,8 @@ pub struct AccountMember {
     /// Hash of who they are at the company's provider, since their first company sign-in. Older records end here.
     #[serde(deserialize_with = "compat::or_default")]
     pub company_subject: Option<[u8; 32]>,
-    /// True if they enter by company sign-in alone: they had a password before it made them a member, and nobody has
-    /// shown that who knows it is who the provider means. An invitation that they accept ends it.
+    /// True if they enter by company sign-in alone: they had a password or passkey before it made them a member, and nobody
+    /// has shown that who has it is who the provider means. An invitation that they accept ends it.
     #[serde(deserialize_with = "compat::or_default")]
     pub is_company_only: bool,
 }

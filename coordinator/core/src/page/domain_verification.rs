@@ -38,11 +38,23 @@ pub fn next_lookup(claim: &DomainClaim) -> Option<Timestamp> {
     Some(next)
 }
 
-/// Judges a look-up made at `now`.
+/// Judges a look-up made at `now`, one of those that are automatic at first.
 ///
 /// # Errors
 /// The reason for which it proves no ownership, in words for the owner.
 pub fn verify(claim: &DomainClaim, found: Result<&[String], LookupFailure>, now: Timestamp) -> Result<(), String> {
+    let is_over = now.since(claim.claimed_at) >= AUTOMATIC_FOR;
+    verify_on_request(claim, found).map_err(|problem| match is_over {
+        true => format!("{problem}; automatic look-ups ended after seven days, and only a manual check looks again"),
+        false => problem,
+    })
+}
+
+/// Judges a look-up of a name that is looked up on request alone.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_on_request(claim: &DomainClaim, found: Result<&[String], LookupFailure>) -> Result<(), String> {
     let (name, value) = (claim.record_name(), claim.record_value());
     let problem = match found {
         Ok(records) if records.iter().any(|record| record.trim() == value) => return Ok(()),
@@ -58,12 +70,7 @@ pub fn verify(claim: &DomainClaim, found: Result<&[String], LookupFailure>, now:
         Err(LookupFailure::NoResponse) => format!("the name servers of {} did not respond", claim.host),
         Err(LookupFailure::Internal) => "the look-up failed because of a problem on our side".to_owned(),
     };
-    let is_over = now.since(claim.claimed_at) >= AUTOMATIC_FOR;
-    Err(if is_over {
-        format!("{problem}; automatic look-ups ended after seven days, and only a manual check looks again")
-    } else {
-        problem
-    })
+    Err(problem)
 }
 
 fn no_record_message(name: &str) -> String {
@@ -114,6 +121,8 @@ mod tests {
         assert!(say(Err(LookupFailure::Internal), 0).ends_with("on our side"));
         assert!(say(Err(LookupFailure::NoResponse), AUTOMATIC_FOR - 1).ends_with("did not respond"));
         assert!(say(Err(LookupFailure::NoResponse), AUTOMATIC_FOR).ends_with("only a manual check looks again"));
+        // Where nothing is looked up automatically, nothing ends.
+        assert!(verify_on_request(&claim, Err(LookupFailure::NoResponse)).unwrap_err().ends_with("did not respond"));
         // Neither another token nor another name.
         let others = DomainClaim { token: "abd".to_owned(), ..claim.clone() };
         assert!(verify(&others, Ok(&[value]), at(0)).is_err());

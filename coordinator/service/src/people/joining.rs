@@ -2,11 +2,9 @@
 
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
-use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
 use parallax_core::plan::PlanLimitError;
 use parallax_core::role::Role;
-use parallax_core::second_factor::SecondFactor;
 use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
@@ -108,7 +106,8 @@ impl PeopleService {
     }
 
     /// Uses an invitation: its person becomes a member of the account, in which the browser is signed in then. A member
-    /// keeps their role. Of a person with a second factor nothing is written before its code.
+    /// keeps their role. Of a person with a second factor nothing is written before its code, unless the account needs
+    /// company sign-in: they join, and get their session there.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an invalid link, which is checked first; [`ServiceError::Invalid`] for a field of
@@ -150,9 +149,7 @@ impl PeopleService {
             return Err(faults.into());
         }
         let (now, password_hash) = (self.context.now(), Some(password::hash(&details.password).await?));
-        let (id, email) = (PersonId::new(now, rand::random()), email.to_owned());
-        let (is_operator, second_factor, passkeys) = (false, SecondFactor::default(), PersonPasskeys::default());
-        Ok(Person { id, email, name, password_hash, is_operator, created_at: now, second_factor, passkeys })
+        Ok(Person::new((PersonId::new(now, rand::random()), email.to_owned()), name, password_hash, now))
     }
 
     async fn add_member(

@@ -2,11 +2,9 @@
 
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::page::access::normalize_email;
-use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, Person, check_password};
 use parallax_core::plan::PlanLimitError;
 use parallax_core::role::Role;
-use parallax_core::second_factor::SecondFactor;
 use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence};
@@ -58,8 +56,7 @@ impl PeopleService {
         };
         let now = self.context.now();
         let id = PersonId::new(now, rand::random());
-        let (is_operator, second_factor, passkeys) = (false, SecondFactor::default(), PersonPasskeys::default());
-        let person = &Person { id, email, name, password_hash, is_operator, created_at: now, second_factor, passkeys };
+        let person = &Person::new((id, email), name, password_hash, now);
         let member = AccountMember::new((account, id), new.role, now);
         // One at a time, since an email address is taken once.
         let _making = self.context.create_lock.lock().await;

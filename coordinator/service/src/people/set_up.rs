@@ -5,11 +5,9 @@ use parallax_core::destination::{Channel, Destination};
 use parallax_core::id::{AccountId, PersonId};
 use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
 use parallax_core::page::access::normalize_email;
-use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person, check_password};
 use parallax_core::plan::{Plan, PlanLimitError};
 use parallax_core::role::Role;
-use parallax_core::second_factor::SecondFactor;
 use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
@@ -210,9 +208,8 @@ impl PeopleService {
             None => {
                 let id = PersonId::new(now, rand::random());
                 batch.expect(Expect::Person(id, Presence::Absent));
-                let (email, name) = (owner.email.clone(), owner.name.clone());
-                let (second_factor, passkeys) = (SecondFactor::default(), PersonPasskeys::default());
-                Person { id, email, name, password_hash, is_operator, created_at: now, second_factor, passkeys }
+                let person = Person::new((id, owner.email.clone()), owner.name.clone(), password_hash, now);
+                Person { is_operator, ..person }
             }
         };
         let id = person.id;

@@ -2,7 +2,7 @@
 
 use parallax_core::company_sign_in::{CompanyDomain, MAX_COMPANY_DOMAINS, read_company_domain};
 use parallax_core::page::domain::DomainClaim;
-use parallax_core::page::domain_verification::verify;
+use parallax_core::page::domain_verification::verify_on_request;
 use parallax_core::validation::ValidationErrors;
 
 use super::super::{CurrentSession, PeopleService};
@@ -48,7 +48,7 @@ impl PeopleService {
         self.admit_company_test(account)?;
         let records = self.txt_lookup.texts(&claim.record_name()).await;
         let now = self.context.now();
-        let proof = verify(&claim, records.as_deref().map_err(|failure| *failure), now);
+        let proof = verify_on_request(&claim, records.as_deref().map_err(|failure| *failure));
         let (claim, proof) = (&claim, &proof);
         self.change_company(current, |mut company, _| {
             let owner = self.context.store().reader().company_of_domain(&claim.host)?;
