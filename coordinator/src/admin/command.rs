@@ -109,7 +109,7 @@ pub(crate) enum AdminCommand {
         /// New password for visitors.
         password: Option<PagePassword>,
     },
-    /// Release a hostname from the page that uses it, so that any page may claim it.
+    /// Release a hostname from the page or company sign-in that uses it, so that others may claim it.
     HostRelease {
         /// Hostname.
         host: String,

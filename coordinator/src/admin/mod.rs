@@ -134,6 +134,7 @@ impl OperatorCommands {
                     "host": from.host,
                     "page": from.page.map(|page| page.to_string()),
                     "account": from.account.to_string(),
+                    "companySignIn": from.company.map(|account| account.to_string()),
                     "released": true,
                 }))
             }

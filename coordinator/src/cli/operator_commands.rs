@@ -171,7 +171,7 @@ pub(super) enum PageCommand {
     },
     /// Change a page's settings
     Set(Box<PageSetArgs>),
-    /// Release a hostname from the page that uses or recently used it, so that any page may claim it
+    /// Release a hostname from the page or company sign-in that uses it, or recently did, so that others may claim it
     ReleaseHost {
         /// Hostname
         host: String,

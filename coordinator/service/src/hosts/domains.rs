@@ -30,8 +30,10 @@ pub struct ReleasedHostname {
     pub host: String,
     /// The page that had it; `None` if it was only reserved.
     pub page: Option<PageId>,
-    /// The account of that page.
+    /// The account of that page, or else the one whose company sign-in had proved it.
     pub account: AccountId,
+    /// The account whose company sign-in had proved it as an email domain.
+    pub company: Option<AccountId>,
 }
 
 /// Pending domain claims of pages, read after that edit.
@@ -162,13 +164,46 @@ impl DomainService {
         committed
     }
 
-    /// Releases a hostname from a page that should not have it, and lifts its reservation; called by the operator.
-    /// Any page may claim it at once, and still has to prove it.
+    /// Releases a hostname from a page or a company sign-in that should not have it, and lifts its reservation; called by
+    /// the operator. Anyone may claim it at once, and still has to prove it.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] for a hostname that no page has and that is not reserved.
+    /// [`ServiceError::NotFound`] for a hostname that no page and no company has and that is not reserved.
     pub async fn release(&self, host: &str) -> ServiceResult<ReleasedHostname> {
         let host = &normalize_host(host).ok_or(ServiceError::NotFound)?;
+        let company = self.release_email_domain(host).await?;
+        match (self.release_from_page(host).await, company) {
+            (Ok(released), company) => Ok(ReleasedHostname { company, ..released }),
+            (Err(ServiceError::NotFound), Some(account)) => {
+                Ok(ReleasedHostname { host: host.clone(), page: None, account, company })
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Takes back the proof that a company has an email domain. Company sign-in is not required without one. Returns the
+    /// account; none if no company has proved it.
+    async fn release_email_domain(&self, host: &str) -> ServiceResult<Option<AccountId>> {
+        let Some(found) = self.context.store().reader().company_of_domain(host)? else { return Ok(None) };
+        let account = found.value.account;
+        self.context
+            .commit_change(account.to_u128(), || async move {
+                let stored = self.context.store().reader().company_sign_in(account)?;
+                let Some(VersionedValue { revision, value: mut company }) = stored else { return Ok((None, None)) };
+                let mut proved = company.domains.iter_mut().filter(|it| it.proved_at.is_some());
+                let Some(domain) = proved.find(|it| it.claim.host == host) else { return Ok((None, None)) };
+                domain.proved_at = None;
+                domain.claim.problem = Some("the operator released it: check the record again".to_owned());
+                company.is_required = company.is_required && company.proved_domains().next().is_some();
+                let mut batch = Batch::new();
+                batch.expect(Expect::CompanySignIn(account, Presence::At(revision))).write(company);
+                self.context.log_change(ChangeAuthor::operator(account), &mut batch)?;
+                Ok((Some(account), Some(batch)))
+            })
+            .await
+    }
+
+    async fn release_from_page(&self, host: &str) -> ServiceResult<ReleasedHostname> {
         let owner = self.context.store().reader().page_by_host(host)?.map(|page| page.value.id);
         let lock_id = owner.map_or(0, |page| page.to_u128());
         self.context
@@ -182,10 +217,10 @@ impl DomainService {
                     (None, Some(reservation)) if reservation.until > now => reservation.account,
                     (None, _) => return Err(ServiceError::NotFound),
                 };
-                let released =
-                    ReleasedHostname { host: host.clone(), page: page.as_ref().map(|page| page.value.id), account };
+                let page_id = page.as_ref().map(|page| page.value.id);
+                let released = ReleasedHostname { host: host.to_owned(), page: page_id, account, company: None };
                 // A reservation that has already ended reserves it for nobody.
-                batch.write(Op::PutReservedHostname(host.clone(), ReservedHostname { account, until: now }));
+                batch.write(Op::PutReservedHostname(host.to_owned(), ReservedHostname { account, until: now }));
                 if let Some(page) = page {
                     let id = page.value.id;
                     batch.expect(Expect::Page(id, Presence::At(page.revision)));

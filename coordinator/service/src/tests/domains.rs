@@ -175,7 +175,7 @@ async fn the_operator_releases_a_hostname_for_another_account() {
     put(&world, before.clone()).await;
     let released = world.service.domains.release("Status.Shop.example.").await.unwrap();
     let (host, account) = (HOST.to_owned(), before.account);
-    assert_eq!(released, ReleasedHostname { host, page: Some(before.id), account });
+    assert_eq!(released, ReleasedHostname { host, page: Some(before.id), account, company: None });
     assert_eq!((owner_of_host(&world), domain_and_problem(&world, &before).0), (HostOwner::Unknown, None));
     *lookup.answer.lock().unwrap() = Ok(vec![value(&page)]);
     world.service.domains.verify(page.id).await.unwrap();
@@ -185,7 +185,8 @@ async fn the_operator_releases_a_hostname_for_another_account() {
     let stored = ReservedHostname { account: world.foreign.account, until: world.service.now() + DAY };
     put(&world, Op::PutReservedHostname(released_host.clone(), stored)).await;
     let released = world.service.domains.release(&released_host).await.unwrap();
-    assert_eq!(released, ReleasedHostname { host: released_host.clone(), page: None, account: stored.account });
+    let (host, account) = (released_host.clone(), stored.account);
+    assert_eq!(released, ReleasedHostname { host, page: None, account, company: None });
     let reservation = world.service.context.store().reader().reserved_hostname(&released_host).unwrap().unwrap();
     assert!(!reservation.is_reserved_from(page.account, world.service.now()));
     for none in [released_host.as_str(), "none.example", "", "a b"] {

@@ -1,12 +1,15 @@
 //! Destinations, deliveries and alert settings: limits, permissions, and deletion with the page.
 
 use parallax_core::alert_settings::{AlertSettings, AlertSettingsEdit};
+use parallax_core::audit::{AuditAction, AuditActor};
 use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
 use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::destination::{Channel, Destination, DisableReason, MAX_DESTINATIONS};
 use parallax_core::id::DeliveryId;
+use parallax_core::role::Role;
 
 use super::*;
+use crate::audit::AuditFilter;
 use crate::deliveries::{DeliveryContent, DeliveryFilter, TESTS};
 
 impl World {
@@ -218,6 +221,35 @@ async fn only_a_delivery_with_an_active_recipient_is_redelivered() {
     assert!(repeated().await.is_ok());
     world.service.destinations.delete(&caller, world.shop.id, created.id, &each_time()).await.unwrap();
     assert_eq!(repeated().await.unwrap_err().to_string(), "can't be sent: its destination was deleted");
+}
+
+#[tokio::test]
+async fn what_the_service_switched_off_and_what_the_operator_changes_is_in_the_log() {
+    let world = world().await;
+    let caller = world.caller(KeyAccess::Write).await;
+    let mut off = world.destination(&caller, &webhook(HOOK)).await.unwrap();
+    let id = off.id;
+    off.health.disabled = Some((world.service.now(), DisableReason::Gone));
+    let mut batch = Batch::new();
+    batch.write(off);
+    world.service.context.store().commit(batch).await.unwrap();
+    let newest = async || {
+        let owner = world.signed_in(Role::Owner).await;
+        let owner = world.service.people.authenticate(&owner.token).unwrap().unwrap().caller();
+        // Not the entry of the owner who reads it.
+        let filter = AuditFilter { action: Some(AuditAction::Changed), ..AuditFilter::default() };
+        let entry = world.service.audit.list(&owner, &filter, None).await.unwrap().entries.remove(0).entry;
+        (entry.actor, entry.items[0].fields[0].clone())
+    };
+    let edit = DestinationEdit::default();
+    world.service.destinations.edit(&caller, world.shop.id, id, &edit, &each_time()).await.unwrap();
+    let (_, field) = newest().await;
+    assert_eq!(field.name, "Switched off by the service");
+    assert_eq!(field.values, Some(("yes".to_owned(), "no".to_owned())));
+    let edit = AlertSettingsEdit { repeat_minutes: PatchField::Value(5), ..AlertSettingsEdit::default() };
+    world.service.alert_settings.edit_as_operator(world.shop.id, &edit).await.unwrap();
+    let (actor, field) = newest().await;
+    assert_eq!((actor, field.name.as_str()), (AuditActor::Operator, "Repeat (min)"));
 }
 
 #[tokio::test]
