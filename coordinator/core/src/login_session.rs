@@ -64,6 +64,10 @@ pub struct LoginSession {
     /// True if it began by company sign-in: it is of its account alone. Older records end here.
     #[serde(deserialize_with = "compat::or_default")]
     pub is_company: bool,
+    /// Hash of who they are at the company's provider, if it began by company sign-in: it is valid while the membership has
+    /// the same, and without one nowhere. Older records end here.
+    #[serde(deserialize_with = "compat::or_default")]
+    pub company_subject: Option<[u8; 32]>,
 }
 
 impl LoginSession {
@@ -111,6 +115,7 @@ mod tests {
             user_agent: String::new(),
             confirmed_at: Timestamp::from_millis(created),
             is_company: false,
+            company_subject: None,
         }
     }
 
@@ -137,6 +142,14 @@ mod tests {
     fn a_record_from_before_company_sign_in_is_read() {
         let session = session(true, 0, 0);
         let bytes = postcard::to_allocvec(&session).unwrap();
+        assert_eq!(postcard::from_bytes::<LoginSession>(&bytes[..bytes.len() - 2]).unwrap(), session);
+    }
+
+    #[test]
+    fn a_record_from_before_subjects_stays_one_by_company_sign_in() {
+        let session = LoginSession { is_company: true, ..session(true, 0, 0) };
+        let bytes = postcard::to_allocvec(&session).unwrap();
+        assert_eq!(&bytes[bytes.len() - 2..], [1, 0], "the mark and no subject");
         assert_eq!(postcard::from_bytes::<LoginSession>(&bytes[..bytes.len() - 1]).unwrap(), session);
     }
 

@@ -4,6 +4,7 @@ mod account_limits;
 mod audit;
 mod audit_entries;
 mod company_attacks;
+mod company_members;
 mod company_rules;
 mod company_sign_in;
 mod confirmation_limits;

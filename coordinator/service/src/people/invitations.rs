@@ -77,7 +77,6 @@ impl PeopleService {
     ) -> ServiceResult<()> {
         self.begin_member_change(current)?;
         let email = normalize_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
-        self.check_company_invitation(current, &email, role)?;
         self.send_invitation(current, InvitationSubject::New { email: &email, role }, once).await
     }
 
@@ -153,6 +152,7 @@ impl PeopleService {
                     return Err(ValidationErrors::single("email", rule).into());
                 }
                 let (email, role) = self.invitee(account, subject, &mut batch).await?;
+                self.check_company_address(account, (&email, role))?;
                 self.check_invitable(account, &email).await?;
                 // The last check: nothing is counted for an invitation that is refused.
                 let charge = self.invitation_limits.charge(account, &email, self.context.now());
@@ -196,14 +196,26 @@ impl PeopleService {
         Ok((email, role))
     }
 
-    /// Checks that an address may be invited. It says nothing about persons who are no members.
+    /// Checks that members of an account that requires company sign-in have addresses of its email domains: others could
+    /// not get in.
+    fn check_company_address(&self, account: AccountId, (email, role): (&str, Role)) -> ServiceResult<()> {
+        if self.can_get_in(account, (email, role))? {
+            return Ok(());
+        }
+        let rule = "must be of an email domain of this account: company sign-in is required for its members";
+        Err(ValidationErrors::single("email", rule).into())
+    }
+
+    /// Checks that an address may be invited: it is no member's, but for one who enters by company sign-in alone, which the
+    /// invitation ends. It says nothing about persons who are no members.
     async fn check_invitable(&self, account: AccountId, email: &str) -> ServiceResult<()> {
         let members = self.context.store().read(move |store| store.members_of(account)).await?;
         let person = self.context.store().reader().person_by_email(email)?;
-        if person.is_some_and(|person| members.iter().any(|it| it.value.person == person.value.id)) {
+        let member = person.and_then(|person| members.iter().find(|it| it.value.person == person.value.id));
+        if member.is_some_and(|it| !it.value.is_company_only) {
             return Err(ValidationErrors::single("email", "is already a member").into());
         }
-        if members.len() >= MAX_MEMBERS {
+        if member.is_none() && members.len() >= MAX_MEMBERS {
             return Err(PlanLimitError::MembersFull.into());
         }
         let open = self.open_invitations(account).await?;
@@ -213,7 +225,7 @@ impl PeopleService {
         Ok(())
     }
 
-    async fn open_invitations(&self, account: AccountId) -> ServiceResult<Vec<OneTimeLink>> {
+    pub(super) async fn open_invitations(&self, account: AccountId) -> ServiceResult<Vec<OneTimeLink>> {
         let now = self.context.now();
         let links = self.links_of(LinkOwner::Account(account)).await?.into_iter();
         Ok(links.filter(|link| matches!(link.kind, LinkKind::Invitation { .. }) && link.is_valid(now)).collect())

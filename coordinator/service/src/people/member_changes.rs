@@ -84,6 +84,7 @@ impl PeopleService {
                 }
                 if value.role == Role::Owner {
                     self.require_other_owner(account, person).await?;
+                    self.require_way_in(account, person, role)?;
                 }
                 if person == current.person.id {
                     return Err(ValidationErrors::single("role", "ask another owner to change your own role").into());
@@ -186,13 +187,30 @@ impl PeopleService {
         self.context.store().reader().account_member(account, person)?.ok_or(ServiceError::NotFound)
     }
 
-    /// Checks that the account has another owner. Changes of members take turns, so two owners can't lower each other.
-    async fn require_other_owner(&self, account: AccountId, person: PersonId) -> ServiceResult<()> {
-        let members = self.context.store().read(move |store| store.members_of(account)).await?;
-        let is_other = |it: &VersionedValue<AccountMember>| it.value.role == Role::Owner && it.value.person != person;
-        if members.iter().any(is_other) {
+    /// Checks that an owner who gets that role could still get in.
+    fn require_way_in(&self, account: AccountId, person: PersonId, role: Role) -> ServiceResult<()> {
+        let email = self.person(person)?.value.email;
+        if self.can_get_in(account, (&email, role))? {
             return Ok(());
         }
-        Err(ValidationErrors::single("role", "make someone else owner first").into())
+        let rule = "company sign-in is required for members, and their address is of no email domain of this account: leave \
+                    them owner, or remove them";
+        Err(ValidationErrors::single("role", rule).into())
+    }
+
+    /// Checks that the account has another owner, with a way in of their own: the provider may fail. Changes of members
+    /// take turns, so two owners can't lower each other.
+    async fn require_other_owner(&self, account: AccountId, person: PersonId) -> ServiceResult<()> {
+        let members = self.context.store().read(move |store| store.members_of(account)).await?;
+        let is_other = |it: &&VersionedValue<AccountMember>| it.value.role == Role::Owner && it.value.person != person;
+        let mut others = members.iter().filter(is_other).map(|it| it.value);
+        let rule = match others.next() {
+            None => "make someone else owner first",
+            Some(first) if first.is_company_only && others.all(|it| it.is_company_only) => {
+                "the other owners enter by company sign-in alone: make someone owner first who has another way in"
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(ValidationErrors::single("role", rule).into())
     }
 }

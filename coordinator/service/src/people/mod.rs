@@ -41,8 +41,8 @@ pub use self::account_choice::AccountChoice;
 pub use self::browser::{BrowserInfo, SessionToken};
 use self::company::CompanyState;
 pub use self::company::{
-    COMPANY_SECONDS, CompanyAnswer, CompanyOptions, CompanyProvider, CompanyRefusal, CompanySettings,
-    CompanySignInStart, ProviderClient, ProviderEdit,
+    CompanyAnswer, CompanyOptions, CompanyProvider, CompanyRefusal, CompanySettings, CompanySignInStart,
+    ProviderClient, ProviderEdit,
 };
 pub use self::first_site::{FirstSite, PLACEHOLDER_PAGE};
 use self::invitation_limits::InvitationLimits;

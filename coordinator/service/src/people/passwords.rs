@@ -70,12 +70,17 @@ impl PeopleService {
     /// Logs a wrong password or code of a person, in the account that they joined first. Strangers can't fill its log,
     /// which has [limits](super::log_limits).
     pub(crate) fn log_failed_try(&self, person: &Person, browser: &BrowserInfo) -> ServiceResult<()> {
-        if let Some(membership) = self.first_membership(person.id)?
-            && self.may_log_failure(membership.account)
-        {
-            self.context.log_failed_sign_in(membership.account, person, browser.network.clone());
+        if let Some(membership) = self.first_membership(person.id)? {
+            self.log_failed_try_in(membership.account, person, browser);
         }
         Ok(())
+    }
+
+    /// The same in a given account.
+    pub(super) fn log_failed_try_in(&self, account: AccountId, person: &Person, browser: &BrowserInfo) {
+        if self.may_log_failure(account) {
+            self.context.log_failed_sign_in(account, person, browser.network.clone());
+        }
     }
 
     /// Counts a failed sign-in that an account would log, and returns false once it logged too many.
@@ -147,8 +152,10 @@ impl PeopleService {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a wrong password, [`ServiceError::TooManyTries`], [`ServiceError::Busy`];
-    /// [`ServiceError::ConfirmationRequired`] for a person without a password who signed in earlier.
+    /// [`ServiceError::ConfirmationRequired`] for a person without a password who signed in earlier. A session by company
+    /// sign-in is confirmed there: it must guess no password of the person.
     pub async fn confirm(&self, current: &CurrentSession, text: &str) -> ServiceResult<()> {
+        Self::require_own_sign_in(current)?;
         if current.person.password_hash.is_none() {
             return self.require_confirmed(current);
         }

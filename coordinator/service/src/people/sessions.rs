@@ -122,7 +122,8 @@ impl PeopleService {
             network: browser.network.clone(),
             user_agent: browser.user_agent.clone(),
             confirmed_at: proof.confirmed_at().unwrap_or(now),
-            is_company: proof.is_company(),
+            is_company: proof.company_subject().is_some(),
+            company_subject: proof.company_subject(),
         };
         let stored = self.context.store().read(move |store| store.login_sessions_of(person)).await?;
         let mut stored: Vec<LoginSession> = stored.into_iter().map(|it| it.value).collect();

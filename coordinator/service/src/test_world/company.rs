@@ -93,13 +93,22 @@ impl CompanyWorld {
 
     /// Begins a sign-in in the owner's account, and returns the address at the provider.
     pub async fn begin(&self) -> Result<String, CompanyRefusal> {
+        self.begin_as(false).await
+    }
+
+    /// The same, for a person who proves again that it is them.
+    pub async fn begin_confirmation(&self) -> Result<String, CompanyRefusal> {
+        self.begin_as(true).await
+    }
+
+    async fn begin_as(&self, is_confirmation: bool) -> Result<String, CompanyRefusal> {
         let start = CompanySignInStart {
             browser: BROWSER,
             network: None,
             email: String::new(),
             next: "/app/search".to_owned(),
             is_kept: true,
-            is_confirmation: false,
+            is_confirmation,
         };
         self.world.service.people.begin_company_sign_in(self.world.owner.id, &start).await.unwrap()
     }

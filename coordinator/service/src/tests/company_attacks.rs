@@ -1,10 +1,14 @@
 //! Attacks on company sign-in: forged proofs, stolen answers, hostile providers, and people who are somebody else.
 
+use futures_util::future::join_all;
+use parallax_core::audit::AuditAction;
 use parallax_core::role::Role;
-use parallax_core::time::MINUTE;
+use parallax_core::time::{MINUTE, SECOND};
 use serde_json::json;
 
-use crate::people::{BrowserInfo, CompanyAnswer, CompanyRefusal, NewPerson};
+use crate::audit::AuditFilter;
+use crate::people::soft_authenticator::SoftPasskey;
+use crate::people::{BrowserInfo, CompanyAnswer, CompanyRefusal, NewPerson, SignInStep};
 use crate::test_world::{BROWSER, CompanyWorld, FakeProvider, ProviderFault, SignedClaims};
 
 type Forgery = fn(&mut SignedClaims);
@@ -195,6 +199,7 @@ async fn hostile_providers_end_in_a_clear_error() {
     let refused = company.begin().await.unwrap_err();
     assert!(matches!(&refused, CompanyRefusal::Unreachable(_)) && refused.text().contains("mailed link"));
     company.provider.fail(ProviderFault::None);
+    company.world.clock.set(company.world.service.now() + 30 * SECOND);
     let answer = company.provider.sign_in(&company.begin().await.unwrap());
     company.provider.fail(ProviderFault::Huge);
     assert!(matches!(company.finish(&answer).await.unwrap_err(), CompanyRefusal::Unreachable(_)));
@@ -209,6 +214,86 @@ async fn hostile_providers_end_in_a_clear_error() {
 
 async fn answer_of(company: &CompanyWorld) -> CompanyAnswer {
     company.provider.sign_in(&company.begin().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_provider_is_asked_once_by_all_who_begin_and_not_again_at_once() {
+    let company = CompanyWorld::new().await;
+    company.provider.fail(ProviderFault::Silent);
+    company.provider.take_requests();
+    let began = join_all((0..20).map(|_| company.begin())).await;
+    assert!(began.iter().all(|it| matches!(it, Err(CompanyRefusal::Unreachable(_)))), "{began:?}");
+    assert_eq!(company.provider.take_requests(), ["/.well-known/openid-configuration"]);
+    company.provider.fail(ProviderFault::None);
+    company.begin().await.unwrap_err();
+    assert_eq!(company.provider.take_requests(), [""; 0], "it failed just before");
+    // A test asks at once, and what it reads counts.
+    let people = &company.world.service.people;
+    assert_eq!(people.test_company_provider(&company.owner).await.unwrap(), None);
+    company.begin().await.unwrap();
+    assert_eq!(company.provider.take_requests(), ["/.well-known/openid-configuration", "/keys"]);
+}
+
+#[tokio::test]
+async fn someone_who_made_a_passkey_before_does_not_get_in_by_it() {
+    let company = CompanyWorld::new().await;
+    let people = &company.world.service.people;
+    let email = "ann@shop.example".to_owned();
+    let squatter = NewPerson { email, name: String::new(), role: Role::Owner, password: None };
+    let id = people.add_as_operator(company.world.foreign.account, &squatter).await.unwrap().id;
+    let mut passkey = SoftPasskey::new("https://status.example");
+    people.test_passkey(id, &mut passkey).await;
+    assert_eq!(company.signed_in().await.role, Role::Viewer);
+    let challenge = people.begin_passkey_sign_in(&BROWSER, &BrowserInfo::default()).unwrap();
+    let answer = (&BROWSER, &passkey.get(&challenge));
+    let own = people.sign_in_by_passkey(answer, true, &BrowserInfo::default()).await.unwrap().session().unwrap();
+    let own = people.authenticate(&own.token).unwrap().unwrap();
+    assert_eq!(own.session.account, company.world.foreign.account);
+    let step = people.choose_account(&own, company.world.owner.id).await.unwrap();
+    assert!(step.session().is_none(), "not by their passkey");
+}
+
+#[tokio::test]
+async fn strangers_use_up_no_entries_of_failed_sign_ins() {
+    let company = CompanyWorld::new().await;
+    let (world, people) = (&company.world, &company.world.service.people);
+    let (email, password) = ("bob@shop.example".to_owned(), Some("correct horse".to_owned()));
+    let bob = NewPerson { email: email.clone(), name: String::new(), role: Role::Editor, password };
+    people.add_as_operator(world.owner.id, &bob).await.unwrap();
+    for _ in 0..30 {
+        let cancelled = CompanyAnswer { error: "access_denied".to_owned(), ..answer_of(&company).await };
+        assert_eq!(company.finish(&cancelled).await.unwrap_err(), CompanyRefusal::Cancelled);
+    }
+    let ask =
+        crate::people::PasswordSignIn { email: email.clone(), password: "wrong horse".to_owned(), is_kept: false };
+    people.sign_in(&ask, &BrowserInfo::default()).await.unwrap_err();
+    assert_eq!(failed_sign_ins(&company).await, [email]);
+}
+
+#[tokio::test]
+async fn a_wrong_second_step_is_logged_in_the_account_that_it_leads_to() {
+    let company = CompanyWorld::new().await;
+    let (world, people) = (&company.world, &company.world.service.people);
+    let email = "ann@shop.example".to_owned();
+    let ann = NewPerson { email: email.clone(), name: String::new(), role: Role::Owner, password: None };
+    let ann = people.add_as_operator(world.foreign.account, &ann).await.unwrap().id;
+    let own = people.test_session(world.foreign.account, ann).await;
+    people.test_factor(&people.authenticate(&own.token).unwrap().unwrap()).await;
+    let SignInStep::Code(token) = company.sign_in().await.unwrap() else { panic!("no code was asked for") };
+    people.enter_code(&token, "no code", &BrowserInfo::default()).await.unwrap_err();
+    assert_eq!(failed_sign_ins(&company).await, [email]);
+}
+
+/// Names in the entries of failed sign-ins, once there is one: they are written in the background.
+async fn failed_sign_ins(company: &CompanyWorld) -> Vec<String> {
+    let filter = AuditFilter { action: Some(AuditAction::SignInFailed), ..AuditFilter::default() };
+    loop {
+        let part = company.world.service.audit.list(&company.owner.caller(), &filter, None).await.unwrap();
+        if !part.entries.is_empty() {
+            return part.entries.into_iter().flat_map(|it| it.entry.items).map(|it| it.name).collect();
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

@@ -6,12 +6,14 @@ use parallax_core::id::PersonId;
 use parallax_core::person::{AccountMember, MAX_MEMBERS};
 use parallax_core::role::Role;
 use parallax_core::time::{HOUR, MINUTE};
+use parallax_core::validation::ValidationErrors;
 use parallax_store::Batch;
 
 use crate::ServiceError;
 use crate::people::soft_authenticator::SoftPasskey;
 use crate::people::{
-    BrowserInfo, CompanyOptions, CompanyRefusal, JoinDetails, NewPerson, PasswordSignIn, ProviderEdit, SignInStep,
+    BrowserInfo, CompanyOptions, CompanyRefusal, JoinDetails, NewPerson, PasskeyAnswer, PasswordSignIn, ProviderEdit,
+    SignInStep,
 };
 use crate::test_world::CompanyWorld;
 
@@ -67,6 +69,12 @@ async fn a_company_opens_no_other_account_of_a_person() {
     assert!(is_refused(people.remove_passkey(&ann, "none").await.unwrap_err()));
     assert!(is_refused(people.turn_factor_off(&ann).await.unwrap_err()));
     assert!(is_refused(people.renew_recovery_codes(&ann).await.unwrap_err()));
+    // It learns nothing of the person's passkeys, and guesses no password.
+    assert!(is_refused(people.confirm(&ann, PASSWORD).await.unwrap_err()));
+    assert!(is_refused(people.begin_passkey_confirmation(&ann).unwrap_err()));
+    let answer = PasskeyAnswer { ceremony: "any".to_owned(), credential: "{}".to_owned() };
+    let refused = people.confirm_by_passkey(&ann, &answer).await.unwrap_err();
+    assert!(refused.to_string().contains("session"), "{refused}");
     let seen: Vec<_> = people.sessions(&ann).await.unwrap().into_iter().map(|it| it.account).collect();
     assert!(seen.iter().all(|account| *account == world.owner.id), "{seen:?}");
     let other = there.session.id.short();
@@ -224,9 +232,16 @@ async fn settings_name_the_field_and_the_rule() {
     for number in 1..MAX_COMPANY_DOMAINS {
         people.add_company_domain(&company.owner, &format!("d{number}.example")).await.unwrap();
     }
-    for domain in ["one-more.example", "localhost", "192.0.2.1", "a b.example"] {
+    let no_domain = "must be an email domain such as example.com";
+    for (domain, rule) in [
+        ("one-more.example", "can be added 10 times at most: remove one"),
+        ("localhost", no_domain),
+        ("192.0.2.1", no_domain),
+        ("a b.example", no_domain),
+    ] {
         let refused = people.add_company_domain(&company.owner, domain).await.unwrap_err();
-        assert!(refused.to_string().contains("domain"), "{refused}");
+        let expected = ValidationErrors::single("domain", rule);
+        assert_eq!(refused, expected.into(), "{domain}");
     }
 }
 

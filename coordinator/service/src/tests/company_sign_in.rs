@@ -137,6 +137,52 @@ async fn a_session_is_no_fresher_than_the_proof_of_the_provider() {
 }
 
 #[tokio::test]
+async fn a_confirmation_counts_only_if_the_provider_asked_again() {
+    let company = CompanyWorld::new().await;
+    let people = &company.world.service.people;
+    company.signed_in().await;
+    let confirm = async || {
+        let answer = company.provider.sign_in(&company.begin_confirmation().await.unwrap());
+        company.finish(&answer).await
+    };
+    for (seconds, is_right) in [(-3600, false), (-61, false), (-60, true), (0, true)] {
+        company.provider.change_tokens(move |parts| {
+            parts.claims["auth_time"] = json!(parts.claims["iat"].as_i64().unwrap() + seconds);
+        });
+        let done = confirm().await;
+        assert_eq!(done.as_ref().err(), Some(&CompanyRefusal::NotAskedAgain).filter(|_| !is_right), "{seconds}");
+    }
+    assert!(CompanyRefusal::NotAskedAgain.text().contains("Sign out there, then try again."));
+    // A provider that says no time was asked to, and is believed.
+    company.provider.change_tokens(|parts| drop(parts.claims.as_object_mut().unwrap().remove("auth_time")));
+    let new = confirm().await.unwrap().session().unwrap();
+    people.require_confirmed(&people.authenticate(&new.token).unwrap().unwrap()).unwrap();
+}
+
+#[tokio::test]
+async fn the_operator_releases_an_email_domain_for_another_account() {
+    let company = CompanyWorld::new().await;
+    let (service, owner) = (&company.world.service, company.world.owner.id);
+    company.set_options(true, false).await;
+    let released = service.domains.release("Shop.example.").await.unwrap();
+    assert_eq!((released.host.as_str(), released.page, released.company), ("shop.example", None, Some(owner)));
+    let mut settings = service.people.company_settings(&company.owner).unwrap();
+    assert!(!settings.is_required, "nobody could get in");
+    let domain = settings.domains.remove(0);
+    assert!(domain.proved_at.is_none() && domain.claim.problem.unwrap().contains("the operator released it"));
+    let filter = AuditFilter { subject: Some(AuditSubject::CompanySignIn), ..AuditFilter::default() };
+    let newest = service.audit.list(&company.owner.caller(), &filter, None).await.unwrap().entries.remove(0);
+    let fields: Vec<_> = newest.entry.items[0].fields.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(fields, ["Proved email domains (removed → added)", "Required for members"]);
+    let other = company.other_account().await;
+    let stranger = company.world.signed_in_at(&other, Role::Owner).await;
+    let stranger = service.people.authenticate(&stranger.token).unwrap().unwrap();
+    company.set_provider(&stranger, &FakeProvider::start(&company.world.clock).await).await;
+    company.prove(&stranger, "shop.example").await;
+    assert_eq!(service.people.company_of_email("ann@shop.example").unwrap().unwrap().account, other.id);
+}
+
+#[tokio::test]
 async fn an_email_domain_leads_to_the_account_that_proved_it() {
     let company = CompanyWorld::new().await;
     let people = &company.world.service.people;

@@ -92,6 +92,7 @@ pub fn login_session(n: u128, person: u128) -> LoginSession {
         user_agent: "browser".to_owned(),
         confirmed_at: at(1),
         is_company: n == 3,
+        company_subject: (n == 3).then_some([3; 32]),
     }
 }
 

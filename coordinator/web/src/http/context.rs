@@ -26,6 +26,8 @@ const FAILED_AUTH_LIMIT: u32 = 600;
 const SESSION_LIMIT: u32 = 600;
 /// Sign-in links per minute and address.
 const SIGN_IN_LINK_LIMIT: u32 = 5;
+/// Company sign-ins that begin per minute and address: a company's people may share one.
+const COMPANY_SIGN_IN_LIMIT: u32 = 30;
 /// Subscription requests per minute and address.
 const SUBSCRIBE_LIMIT: u32 = 5;
 /// Views of evidence links per minute and address: each may search thousands of events.
@@ -57,6 +59,7 @@ pub struct HttpContext {
     /// Limits wrong page passwords.
     pub(super) login_throttle: LoginThrottle,
     pub(super) sign_in_link_limit: KeyedRateLimit<u128>,
+    pub(super) company_sign_in_limit: KeyedRateLimit<u128>,
     pub(super) evidence_limit: KeyedRateLimit<u128>,
     /// Event streams of the dashboard.
     pub(super) session_streams: Arc<SessionStreams>,
@@ -84,6 +87,7 @@ impl HttpContext {
             subscribe_limit: KeyedRateLimit::new(SUBSCRIBE_LIMIT),
             login_throttle: LoginThrottle::new(),
             sign_in_link_limit: KeyedRateLimit::new(SIGN_IN_LINK_LIMIT),
+            company_sign_in_limit: KeyedRateLimit::new(COMPANY_SIGN_IN_LIMIT),
             evidence_limit: KeyedRateLimit::new(EVIDENCE_LIMIT),
             session_streams: Arc::default(),
             openapi_document: OnceLock::new(),

@@ -43,15 +43,15 @@ impl PeopleService {
         member.map_or(Ok(false), |member| self.needs_company(&member))
     }
 
-    /// Returns true if the account accepts a session of its member: one by company sign-in while there is one, or any
-    /// other unless company sign-in is required.
+    /// Returns true if the account accepts a session of its member: one by company sign-in while the member is bound to who
+    /// they were at the provider then, or any other unless company sign-in is required.
     pub(in crate::people) fn accepts_session(
         &self,
         session: &LoginSession,
         member: &AccountMember,
     ) -> ServiceResult<bool> {
         if session.is_company {
-            return Ok(self.company(session.account)?.is_some());
+            return Ok(session.company_subject.is_some() && session.company_subject == member.company_subject);
         }
         Ok(!self.needs_company(member)?)
     }
@@ -70,23 +70,11 @@ impl PeopleService {
         Ok(memberships.first().copied())
     }
 
-    /// Checks that an invited person could get in: members of an account that requires company sign-in have addresses of
-    /// its email domains.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`] if not.
-    pub(in crate::people) fn check_company_invitation(
-        &self,
-        current: &CurrentSession,
-        email: &str,
-        role: Role,
-    ) -> ServiceResult<()> {
-        let company = self.company(current.session.account)?.filter(|it| it.is_required && role != Role::Owner);
-        if company.is_some_and(|company| !company.covers_email(email)) {
-            let rule = "must be of an email domain of this account: company sign-in is required for its members";
-            return Err(ValidationErrors::single("email", rule).into());
-        }
-        Ok(())
+    /// Returns true if a person with that address and role could get in: members of an account that requires company
+    /// sign-in have addresses of its email domains.
+    pub(in crate::people) fn can_get_in(&self, account: AccountId, (email, role): (&str, Role)) -> ServiceResult<bool> {
+        let company = self.company(account)?.filter(|it| it.is_required && role != Role::Owner);
+        Ok(company.is_none_or(|company| company.covers_email(email)))
     }
 
     /// Checks that a session may change what counts in all accounts of its person. A company's provider, which may name
@@ -96,8 +84,8 @@ impl PeopleService {
     /// [`ServiceError::Invalid`] for a session by company sign-in.
     pub(in crate::people) fn require_own_sign_in(current: &CurrentSession) -> ServiceResult<()> {
         if current.session.is_company {
-            let rule = "is by company sign-in, which opens this account alone: sign in with your password or a mailed \
-                        link to change this";
+            let rule = "is by company sign-in, which opens this account alone: sign in with your password, a passkey or a \
+                        mailed link to change this";
             return Err(ServiceError::from(ValidationErrors::single("session", rule)));
         }
         Ok(())

@@ -27,15 +27,15 @@ use self::pending::PendingCompanySignIns;
 use self::provider::ProviderCache;
 pub use self::provider_client::ProviderClient;
 pub use self::refusal::CompanyRefusal;
+pub(super) use self::settings::shuts_members_out;
 pub use self::settings::{CompanyOptions, CompanySettings, ProviderEdit};
 pub use self::sign_in::{CompanyAnswer, CompanyProvider, CompanySignInStart};
-
-/// Seconds that a person has at the provider.
-pub const COMPANY_SECONDS: i64 = pending::PENDING_LIFE / parallax_core::time::SECOND;
 
 /// Proof that a company's provider knows a person.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::people) struct CompanyProof {
+    /// Hash of who they are at the provider, which their session is bound to.
+    pub(in crate::people) subject: [u8; 32],
     /// True if the provider asks for a second factor, in the account's words.
     pub(in crate::people) covers_second_factor: bool,
     /// Time at which the person proved their identity to the provider.

@@ -14,10 +14,12 @@ use crate::page_access::sign_in::BrowserId;
 
 /// Time that a person has at the provider, in milliseconds.
 pub(super) const PENDING_LIFE: i64 = 10 * MINUTE;
+/// Milliseconds by which the provider's clock may differ.
+pub(super) const LEEWAY: i64 = MINUTE;
 /// Begun sign-ins of one address block, at most: a further one ends its oldest.
-const MAX_PER_NETWORK: usize = 50;
+const MAX_PER_NETWORK: usize = 300;
 /// Begun sign-ins in all, at most: a further one ends the oldest.
-const MAX_PENDING: usize = 2_000;
+const MAX_PENDING: usize = 10_000;
 
 /// A begun sign-in.
 #[derive(Clone)]
@@ -38,10 +40,18 @@ pub(super) struct PendingCompanySignIn {
     pub(super) next: String,
     /// True with "Keep me signed in".
     pub(super) is_kept: bool,
+    /// True if the person is signed in already, and is to prove again that it is them.
+    pub(super) is_confirmation: bool,
     pub(super) began_at: Timestamp,
 }
 
 impl PendingCompanySignIn {
+    /// Earliest time at which the person can have proved their identity if the provider asked for it again. Its clock may
+    /// be behind.
+    pub(super) fn asked_since(&self) -> Timestamp {
+        self.began_at - LEEWAY
+    }
+
     fn is_valid(&self, now: Timestamp) -> bool {
         (0..PENDING_LIFE).contains(&now.since(self.began_at))
     }
@@ -124,6 +134,7 @@ mod tests {
             network: Some(network),
             next: String::new(),
             is_kept: false,
+            is_confirmation: false,
             began_at: Timestamp::from_millis(at),
         }
     }
@@ -158,10 +169,13 @@ mod tests {
         }
         all.add("one more", pending(2, 2));
         assert_eq!(all.lock().len(), 1 + MAX_PER_NETWORK, "only its own network makes room");
-        for number in 0..MAX_PENDING {
-            all.add(&format!("far {number}"), pending(3 + number as u128, 3));
+        let count = all.lock().len();
+        for number in count..MAX_PENDING {
+            all.lock().insert(key(&format!("far {number}")), pending(3 + number as u128, 3));
         }
+        all.add("too many", pending(0, 3));
         assert_eq!(all.lock().len(), MAX_PENDING);
+        assert!(!all.lock().contains_key(&key("first")), "the oldest makes room");
         all.add("later", pending(1, PENDING_LIFE + 3));
         assert_eq!(all.lock().len(), 1, "those that have ended make room");
     }

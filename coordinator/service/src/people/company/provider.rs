@@ -17,7 +17,7 @@ use parallax_core::company_sign_in::{CompanySignIn, MAX_SUBJECT};
 use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
 use url::Url;
 
-use super::pending::PendingCompanySignIn;
+use super::pending::{LEEWAY, PendingCompanySignIn};
 use super::provider_client::{ProviderRequestError, ProviderStep};
 use super::refusal::CompanyRefusal;
 
@@ -37,20 +37,32 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
 const KEPT_FOR: i64 = HOUR;
 /// Time after which they are read again for a key that they don't have, in milliseconds.
 const RENEW_AFTER: i64 = MINUTE;
-/// Providers whose documents are kept, at most: a further one replaces the oldest.
+/// Time for which a provider that failed is not asked again, in milliseconds.
+const FAILED_FOR: i64 = 30 * SECOND;
+/// Providers whose documents are kept, at most: a further one replaces the one that was asked first.
 const MAX_PROVIDERS: usize = 64;
-/// Seconds by which the provider's clock may be ahead.
-const LEEWAY: i64 = 60 * SECOND;
 
 /// Documents of providers, by issuer.
 #[derive(Debug, Default)]
-pub(super) struct ProviderCache(Mutex<BTreeMap<String, CachedProvider>>);
+pub(super) struct ProviderCache(Mutex<BTreeMap<String, Arc<CachedProvider>>>);
 
-#[derive(Debug, Clone)]
+/// One provider.
+#[derive(Debug)]
 struct CachedProvider {
-    documents: Arc<CoreProviderMetadata>,
-    read_at: Timestamp,
+    asked_at: Timestamp,
+    /// Held while one reads the documents, for all who wait for them.
+    turn: tokio::sync::Mutex<()>,
+    last: Mutex<LastReads>,
 }
+
+/// Documents as they were last read, and the problem since then.
+#[derive(Debug, Default)]
+struct LastReads {
+    documents: Option<(Arc<CoreProviderMetadata>, Timestamp)>,
+    problem: Option<(String, Timestamp)>,
+}
+
+type DocumentsResult = Result<Arc<CoreProviderMetadata>, String>;
 
 /// A person, as the provider proves them.
 #[derive(Debug, Clone)]
@@ -74,33 +86,52 @@ pub(super) struct Provider<'a> {
 }
 
 impl ProviderCache {
-    fn get(&self, issuer: &str, now: Timestamp, max_age: i64) -> Option<Arc<CoreProviderMetadata>> {
-        let all = self.lock();
-        let cached = all.get(issuer).filter(|it| (0..max_age).contains(&now.since(it.read_at)))?;
-        Some(Arc::clone(&cached.documents))
-    }
-
-    fn put(&self, issuer: &str, documents: &Arc<CoreProviderMetadata>, now: Timestamp) {
-        let mut all = self.lock();
-        if all.len() >= MAX_PROVIDERS && !all.contains_key(issuer) {
-            let oldest = all.iter().min_by_key(|(_, it)| it.read_at).map(|(issuer, _)| issuer.clone());
+    /// Returns the entry of a provider, which is new and empty if it has none.
+    fn of(&self, issuer: &str, now: Timestamp) -> Arc<CachedProvider> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(issuer) {
+            return Arc::clone(known);
+        }
+        if all.len() >= MAX_PROVIDERS {
+            let oldest = all.iter().min_by_key(|(_, it)| it.asked_at).map(|(issuer, _)| issuer.clone());
             oldest.and_then(|oldest| all.remove(&oldest));
         }
-        all.insert(issuer.to_owned(), CachedProvider { documents: Arc::clone(documents), read_at: now });
+        let new =
+            Arc::new(CachedProvider { asked_at: now, turn: tokio::sync::Mutex::default(), last: Mutex::default() });
+        all.insert(issuer.to_owned(), Arc::clone(&new));
+        new
+    }
+}
+
+impl CachedProvider {
+    /// Returns the documents if they are no older than that, or else a recent problem.
+    fn get(&self, now: Timestamp, max_age: i64) -> Option<DocumentsResult> {
+        let last = self.last();
+        // Those who waited for a reader have an earlier time than it.
+        let is_within = |at: Timestamp, age: i64| now.since(at).abs() < age;
+        let documents = last.documents.as_ref().filter(|(_, at)| is_within(*at, max_age));
+        let problem = last.problem.as_ref().filter(|(_, at)| is_within(*at, FAILED_FOR));
+        let documents = documents.map(|(documents, _)| Ok(Arc::clone(documents)));
+        documents.or_else(|| problem.map(|(problem, _)| Err(problem.clone())))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, CachedProvider>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn put(&self, documents: &Arc<CoreProviderMetadata>, now: Timestamp) {
+        *self.last() = LastReads { documents: Some((Arc::clone(documents), now)), problem: None };
+    }
+
+    fn last(&self) -> MutexGuard<'_, LastReads> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Provider<'_> {
-    /// Reads the provider's newest documents, and checks that a sign-in can work with them.
+    /// Reads the provider's newest documents, also just after it failed, and checks that a sign-in can work with them.
     ///
     /// # Errors
     /// The problem, in words.
     pub(super) async fn check(&self) -> Result<(), String> {
         let documents = self.read_documents().await?;
+        self.cache.of(&self.settings.issuer, self.now).put(&documents, self.now);
         if documents.jwks().keys().is_empty() {
             return Err("the provider publishes no keys for signatures".to_owned());
         }
@@ -238,15 +269,26 @@ impl Provider<'_> {
         token.claims(&verifier, nonce).cloned()
     }
 
-    /// Returns the provider's documents, no older than that.
-    async fn documents(&self, max_age: i64) -> Result<Arc<CoreProviderMetadata>, String> {
-        match self.cache.get(&self.settings.issuer, self.now, max_age) {
-            Some(documents) => Ok(documents),
-            None => self.read_documents().await,
+    /// Returns the provider's documents, no older than that. One reads them for all who ask at the same time, so that
+    /// strangers can't make this service flood a provider, nor hold many connections to one that does not answer.
+    async fn documents(&self, max_age: i64) -> DocumentsResult {
+        let cached = self.cache.of(&self.settings.issuer, self.now);
+        if let Some(known) = cached.get(self.now, max_age) {
+            return known;
         }
+        let _turn = cached.turn.lock().await;
+        if let Some(known) = cached.get(self.now, max_age) {
+            return known;
+        }
+        let read = self.read_documents().await;
+        match &read {
+            Ok(documents) => cached.put(documents, self.now),
+            Err(problem) => cached.last().problem = Some((problem.clone(), self.now)),
+        }
+        read
     }
 
-    async fn read_documents(&self) -> Result<Arc<CoreProviderMetadata>, String> {
+    async fn read_documents(&self) -> DocumentsResult {
         let issuer =
             IssuerUrl::new(self.settings.issuer.clone()).map_err(|_| "the address can't be read".to_owned())?;
         let documents = CoreProviderMetadata::discover_async(issuer, &self.step).await.map_err(discovery_problem)?;
@@ -255,9 +297,7 @@ impl Provider<'_> {
         if let Some(url) = pages.into_iter().flatten().find(|url| !is_allowed(url)) {
             return Err(format!("the provider names an address that is not https: {url}"));
         }
-        let documents = Arc::new(documents);
-        self.cache.put(&self.settings.issuer, &documents, self.now);
-        Ok(documents)
+        Ok(Arc::new(documents))
     }
 
     fn redirect_url(&self) -> Result<RedirectUrl, CompanyRefusal> {

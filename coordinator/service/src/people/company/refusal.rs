@@ -13,6 +13,8 @@ pub enum CompanyRefusal {
     ProviderError(String),
     /// The provider can't be reached, or its answers can't be read.
     Unreachable(String),
+    /// The provider remembered the person, who was to prove again that it is them.
+    NotAskedAgain,
     /// The provider's proof is not valid.
     InvalidProof(&'static str),
     /// The provider named no email address.
@@ -38,6 +40,7 @@ impl CompanyRefusal {
             Self::Cancelled => "Sign-in cancelled",
             Self::Unreachable(_) => "The company's provider does not work",
             Self::Full => "The account is full",
+            Self::NotAskedAgain => "Not confirmed",
             Self::ProviderError(_)
             | Self::InvalidProof(_)
             | Self::NoEmail
@@ -64,6 +67,9 @@ impl CompanyRefusal {
             }
             Self::InvalidProof(problem) => {
                 format!("{problem}. Ask an owner of the account to test its company sign-in.")
+            }
+            Self::NotAskedAgain => {
+                "The provider did not ask you to sign in again. Sign out there, then try again.".to_owned()
             }
             Self::NoEmail => {
                 "The provider did not say your email address. Ask your company's administrator to send the claims \
@@ -97,6 +103,7 @@ impl CompanyRefusal {
             Self::Cancelled => "cancelled",
             Self::ProviderError(_) => "the provider refused",
             Self::Unreachable(_) => "the provider does not work",
+            Self::NotAskedAgain => "not asked to sign in again",
             Self::InvalidProof(problem) => problem,
             Self::NoEmail => "no email address",
             Self::UnverifiedEmail(_) => "unverified email address",
@@ -104,6 +111,25 @@ impl CompanyRefusal {
             Self::OtherSubject(_) => "another person at the provider",
             Self::OtherEmail => "another email address",
             Self::Full => "the account is full",
+        }
+    }
+
+    /// Returns true if the provider proved somebody before. Everyone can bring about the others, without end.
+    pub(super) const fn is_of_proved_person(&self) -> bool {
+        match self {
+            Self::NoEmail
+            | Self::UnverifiedEmail(_)
+            | Self::ForeignDomain(_)
+            | Self::OtherSubject(_)
+            | Self::OtherEmail
+            | Self::Full => true,
+            Self::NotSetUp
+            | Self::Unknown
+            | Self::Cancelled
+            | Self::ProviderError(_)
+            | Self::Unreachable(_)
+            | Self::NotAskedAgain
+            | Self::InvalidProof(_) => false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Settings of company sign-in, which owners change after a confirmation: the provider, and what it is trusted for.
 
+use parallax_core::account::Account;
 use parallax_core::company_sign_in::{CompanyDomain, CompanySignIn, MAX_CLIENT_ID, MAX_CLIENT_SECRET, MAX_ISSUER};
 use parallax_core::id::AccountId;
 use parallax_core::person::AccountMember;
@@ -91,11 +92,12 @@ impl PeopleService {
         })
     }
 
-    /// Sets the provider. Another one, or another client, begins without tests: it is not required, and people are known
-    /// to it by other subjects.
+    /// Sets the provider. Another one, or another client, begins without tests: it is not required, people are known to it
+    /// by other subjects, and the sessions that began by the one before end.
     ///
     /// # Errors
-    /// [`ServiceError::RoleForbids`], [`ServiceError::ConfirmationRequired`], [`ServiceError::Invalid`].
+    /// [`ServiceError::RoleForbids`], [`ServiceError::ConfirmationRequired`], [`ServiceError::Invalid`], also for another
+    /// provider at a session by company sign-in, which would end itself.
     pub async fn set_company_provider(&self, current: &CurrentSession, edit: &ProviderEdit) -> ServiceResult<()> {
         self.begin_member_change(current)?;
         let mut faults = ValidationErrors::new();
@@ -118,6 +120,7 @@ impl PeopleService {
                 return Err(ValidationErrors::single("clientSecret", rule).into());
             }
             if is_other {
+                Self::require_own_sign_in(current)?;
                 self.forget_subjects(company.account, batch)?;
                 company.is_required = false;
             }
@@ -136,10 +139,10 @@ impl PeopleService {
     ///
     /// # Errors
     /// [`ServiceError::RoleForbids`], [`ServiceError::ConfirmationRequired`], [`ServiceError::Invalid`] if company
-    /// sign-in is to be required before it worked once.
+    /// sign-in is to be required before it worked once, or shuts out members who need a second factor.
     pub async fn set_company_options(&self, current: &CurrentSession, options: CompanyOptions) -> ServiceResult<()> {
         let CompanyOptions { is_required, covers_second_factor } = options;
-        self.change_company(current, |company, _| {
+        self.change_company(current, |company, batch| {
             require_provider(&company)?;
             if is_required && !company.is_required {
                 let missing = if company.proved_domains().next().is_none() {
@@ -153,7 +156,16 @@ impl PeopleService {
                     return Err(ValidationErrors::single("required", rule).into());
                 }
             }
-            Ok(CompanySignIn { is_required, covers_second_factor, ..company })
+            let changed = CompanySignIn { is_required, covers_second_factor, ..company };
+            let account = self.context.store().reader().account(changed.account)?.ok_or(ServiceError::NotFound)?;
+            if shuts_members_out(&changed, &account.value) {
+                let rule = "must be ticked if company sign-in is required: members of this account need a second factor, and \
+                            company sign-in sets none up";
+                return Err(ValidationErrors::single("covers", rule).into());
+            }
+            // Another owner may be asking for second factors now.
+            batch.expect(Expect::Account(changed.account, Presence::At(account.revision)));
+            Ok(changed)
         })
         .await
     }
@@ -234,12 +246,12 @@ impl PeopleService {
             .commit_change(account.to_u128(), || async move {
                 let mut batch = Batch::new();
                 self.expect_owner(current, &mut batch)?;
-                batch.expect(Expect::Account(account, Presence::Present));
                 let stored = self.context.store().reader().company_sign_in(account)?;
                 let (presence, company) = match stored {
                     Some(VersionedValue { revision, value }) => (Presence::At(revision), value),
                     None => (Presence::Absent, none_yet(account)),
                 };
+                batch.expect(Expect::Account(account, Presence::Present));
                 let changed = change(company.clone(), &mut batch)?;
                 if changed == company {
                     return Ok(((), None));
@@ -251,13 +263,25 @@ impl PeopleService {
             .await
     }
 
-    /// Forgets who the members are at the provider, in a batch. Those who enter by it alone still do.
+    /// Forgets who the members are at the provider, and ends the sessions that began by it, in a batch. Those who enter by
+    /// it alone still do.
     fn forget_subjects(&self, account: AccountId, batch: &mut Batch) -> ServiceResult<()> {
-        for member in self.context.store().reader().members_of(account)? {
-            if member.value.company_subject.is_some() {
-                let (person, revision) = (member.value.person, member.revision);
-                batch.expect(Expect::AccountMember(account, person, Presence::At(revision)));
-                batch.write(AccountMember { company_subject: None, ..member.value });
+        let reader = self.context.store().reader();
+        for member in reader.members_of(account)? {
+            if member.value.company_subject.is_none() {
+                continue;
+            }
+            let (person, revision) = (member.value.person, member.revision);
+            batch.expect(Expect::AccountMember(account, person, Presence::At(revision)));
+            batch.write(AccountMember { company_subject: None, ..member.value });
+            // A session that begins now writes its person. One that is missed is accepted nowhere: it has a subject that
+            // no member has, until they sign in by the same provider again.
+            let Some(stored) = reader.person(person)? else { continue };
+            batch.expect(Expect::Person(person, Presence::At(stored.revision)));
+            let sessions = reader.login_sessions_of(person)?.into_iter().map(|it| it.value);
+            for session in sessions.filter(|it| it.account == account && it.is_company) {
+                batch.write(Op::DeleteLoginSession(session.id));
+                self.uses.remove(&session.id);
             }
         }
         Ok(())
@@ -282,6 +306,12 @@ impl PeopleService {
         }
         Ok(typed)
     }
+}
+
+/// Returns true if these settings shut members out who need a second factor: with company sign-in required they have no
+/// session that may set one up, and the provider's own does not count.
+pub(in crate::people) const fn shuts_members_out(company: &CompanySignIn, account: &Account) -> bool {
+    company.is_required && !company.covers_second_factor && account.factor_needed_since.is_some()
 }
 
 /// Checks that a provider is set.

@@ -2,16 +2,16 @@
 
 use parallax_core::company_sign_in::{CompanySignIn, email_domain};
 use parallax_core::id::{AccountId, PersonId};
+use parallax_core::one_time_link::{LinkKind, LinkOwner, OneTimeLink};
 use parallax_core::page::access::normalize_email;
-use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, MAX_MEMBERS, MAX_MEMBERSHIPS, Person};
 use parallax_core::role::Role;
-use parallax_core::second_factor::SecondFactor;
 use parallax_core::text;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use super::super::invitations::is_to;
 use super::super::members::MAX_NAME;
 use super::super::second_factor::SignInTarget;
 use super::super::{BrowserInfo, PeopleService, SignInStep};
@@ -129,6 +129,7 @@ impl PeopleService {
             Ok(url) => url,
             Err(refusal) => return Ok(Err(self.refuse(account, refusal, None))),
         };
+        let now = self.context.now();
         let pending = PendingCompanySignIn {
             account,
             issuer: settings.issuer,
@@ -139,7 +140,8 @@ impl PeopleService {
             network: start.network,
             next: start.next.clone(),
             is_kept: start.is_kept,
-            began_at: self.context.now(),
+            is_confirmation: start.is_confirmation,
+            began_at: now,
         };
         self.company.pending.add(&state, pending);
         Ok(Ok(url))
@@ -195,7 +197,12 @@ impl PeopleService {
             return Ok(Err(if is_cancelled { CompanyRefusal::Cancelled } else { CompanyRefusal::ProviderError(code) }));
         }
         let proved = self.provider(&settings, client).prove(pending, &answer.code).await;
-        Ok(proved.map(|person| (settings, person)))
+        // A provider that says no time is believed: it was asked to sign the person in again.
+        let is_asked = |person: &ProvedPerson| person.authenticated_at.is_none_or(|at| at >= pending.asked_since());
+        match proved {
+            Ok(person) if pending.is_confirmation && !is_asked(&person) => Ok(Err(CompanyRefusal::NotAskedAgain)),
+            proved => Ok(proved.map(|person| (settings, person))),
+        }
     }
 
     fn provider<'a>(&'a self, settings: &'a CompanySignIn, client: &'a ProviderClient) -> Provider<'a> {
@@ -247,7 +254,7 @@ impl PeopleService {
                 self.context.log_change(author, &mut batch)?;
                 // A provider that remembers the person proves what it saw then.
                 let confirmed_at = proved.authenticated_at.map_or(now, |at| at.min(now));
-                let company = Some(CompanyProof { covers_second_factor, confirmed_at });
+                let company = Some(CompanyProof { subject, covers_second_factor, confirmed_at });
                 let target = SignInTarget { account, invitation: None, company };
                 let step = self.next_step(&person, target, (is_kept, browser), &mut batch).await?;
                 Ok((Ok(step), Some(batch)))
@@ -278,10 +285,7 @@ impl PeopleService {
                 let id = PersonId::new(now, rand::random());
                 batch.expect(Expect::Person(id, Presence::Absent));
                 let name = proved.name.as_deref().and_then(|name| text::optional_line(name, MAX_NAME).ok().flatten());
-                let email = email.to_owned();
-                let (second_factor, passkeys) = (SecondFactor::default(), PersonPasskeys::default());
-                let (password_hash, is_operator) = (None, false);
-                Person { id, email, name, password_hash, is_operator, created_at: now, second_factor, passkeys }
+                Person::new((id, email.to_owned()), name, None, now)
             }
         };
         if members.iter().any(|it| it.value.company_subject == Some(subject) && it.value.person != person.id) {
@@ -304,7 +308,8 @@ impl PeopleService {
                     return Ok(Err(CompanyRefusal::Full));
                 }
                 batch.expect(Expect::AccountMember(account, id, Presence::Absent));
-                let member = AccountMember::new((account, id), Role::Viewer, now);
+                let role = self.invited_role(account, (email, is_company_only), batch).await?;
+                let member = AccountMember::new((account, id), role, now);
                 // Written unchanged if they exist: what ends all their sessions at the same time conflicts.
                 batch.write(person.clone()).write(AccountMember { company_subject, is_company_only, ..member });
             }
@@ -312,10 +317,31 @@ impl PeopleService {
         Ok(Ok(person))
     }
 
-    /// Logs a refused sign-in in the account.
+    /// Returns the role of a newcomer: that of an open invitation to their address, or else a viewer's. The invitation
+    /// ends in the batch, except for those who enter by company sign-in alone, which they end by accepting it.
+    async fn invited_role(
+        &self,
+        account: AccountId,
+        (email, is_company_only): (&str, bool),
+        batch: &mut Batch,
+    ) -> ServiceResult<Role> {
+        let open = self.open_invitations(account).await?;
+        let invitation = open.iter().find(|link| is_to(link, email));
+        let Some(OneTimeLink { id, kind: LinkKind::Invitation { role, .. }, .. }) = invitation else {
+            return Ok(Role::Viewer);
+        };
+        batch.expect(Expect::OneTimeLink(*id, Presence::Present));
+        if !is_company_only {
+            self.end_links(LinkOwner::Account(account), |link| is_to(link, email), batch).await?;
+        }
+        Ok(*role)
+    }
+
+    /// Logs a refused sign-in; in the account once the provider proved somebody: strangers must not use up the number of
+    /// failures that an account logs.
     fn refuse(&self, account: AccountId, refusal: CompanyRefusal, network: Option<&str>) -> CompanyRefusal {
         tracing::info!(%account, reason = refusal.reason(), "a company sign-in was refused");
-        if self.may_log_failure(account) {
+        if refusal.is_of_proved_person() && self.may_log_failure(account) {
             self.context.log_failed_company_sign_in(account, (refusal.email(), refusal.reason()), network);
         }
         refusal

@@ -49,6 +49,7 @@ impl PeopleService {
         answer: &PasskeyAnswer,
         name: &str,
     ) -> ServiceResult<NewSession> {
+        Self::require_own_sign_in(current)?;
         self.require_confirmed(current)?;
         let name = passkey_name(name).map_err(|rule| ValidationErrors::single("name", rule))?;
         let owner = CeremonyOwner::Session(current.session.id);

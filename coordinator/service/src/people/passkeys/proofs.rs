@@ -136,8 +136,10 @@ impl PeopleService {
     /// Begins a confirmation by passkey.
     ///
     /// # Errors
-    /// [`ServiceError::NotFound`] if the person has no passkey, [`ServiceError::TooManyTries`].
+    /// [`ServiceError::NotFound`] if the person has no passkey, [`ServiceError::TooManyTries`]; [`ServiceError::Invalid`] at
+    /// a session by company sign-in, which must not learn the person's passkeys.
     pub fn begin_passkey_confirmation(&self, current: &CurrentSession) -> ServiceResult<PasskeyChallenge> {
+        Self::require_own_sign_in(current)?;
         let person = self.person(current.person.id)?.value;
         self.begin_proof(CeremonyOwner::Session(current.session.id), Some(&person), current.network_key())
     }
@@ -147,6 +149,7 @@ impl PeopleService {
     /// # Errors
     /// [`ServiceError::Invalid`] for a passkey that is refused or came too late, [`ServiceError::TooManyTries`].
     pub async fn confirm_by_passkey(&self, current: &CurrentSession, answer: &PasskeyAnswer) -> ServiceResult<()> {
+        Self::require_own_sign_in(current)?;
         let open = &self.open_answer(CeremonyOwner::Session(current.session.id), answer)?;
         let (id, counted) = (current.person.id, self.begin_confirmation(&current.person.email)?);
         let done = self

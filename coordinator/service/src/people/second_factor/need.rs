@@ -7,8 +7,10 @@ use parallax_core::passkey::PersonPasskeys;
 use parallax_core::person::{AccountMember, Person};
 use parallax_core::second_factor::factor_deadline;
 use parallax_core::time::Timestamp;
+use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Presence, VersionedValue};
 
+use super::super::company::shuts_members_out;
 use super::super::{CurrentSession, PeopleService};
 use crate::{ServiceError, ServiceResult};
 
@@ -56,7 +58,8 @@ impl PeopleService {
     /// Sets if members of the account need a second factor. Those without one have seven days.
     ///
     /// # Errors
-    /// [`ServiceError::RoleForbids`], [`ServiceError::ConfirmationRequired`].
+    /// [`ServiceError::RoleForbids`], [`ServiceError::ConfirmationRequired`]; [`ServiceError::Invalid`] if members could
+    /// set none up, since they have to sign in by a provider that asks for none.
     pub async fn set_factor_needed(&self, current: &CurrentSession, is_needed: bool) -> ServiceResult<()> {
         let account = self.begin_member_change(current)?;
         let now = self.context.now();
@@ -71,7 +74,17 @@ impl PeopleService {
                 let mut batch = Batch::new();
                 self.expect_owner(current, &mut batch)?;
                 batch.expect(Expect::Account(account, Presence::At(revision)));
-                batch.write(Account { factor_needed_since: is_needed.then_some(now), ..value });
+                let changed = Account { factor_needed_since: is_needed.then_some(now), ..value };
+                // Another owner may be requiring company sign-in now.
+                let company = self.context.store().reader().company_sign_in(account)?;
+                let presence = company.as_ref().map_or(Presence::Absent, |it| Presence::At(it.revision));
+                batch.expect(Expect::CompanySignIn(account, presence));
+                if company.is_some_and(|company| shuts_members_out(&company.value, &changed)) {
+                    let rule = "company sign-in is required for members, and sets no second factor up: tick \"The provider \
+                                asks for a second factor\" there first";
+                    return Err(ValidationErrors::single("needed", rule).into());
+                }
+                batch.write(changed);
                 self.context.log_change(current.author(), &mut batch)?;
                 Ok((true, Some(batch)))
             })

@@ -89,9 +89,9 @@ impl CompleteProof {
         self.company.map(|company| company.confirmed_at)
     }
 
-    /// Returns true if the company's provider proved the person, whose session is of the account alone.
-    pub(in crate::people) const fn is_company(&self) -> bool {
-        self.company.is_some()
+    /// Hash of who the company's provider proved the person to be, whose session is of the account alone; none without it.
+    pub(in crate::people) fn company_subject(&self) -> Option<[u8; 32]> {
+        self.company.map(|company| company.subject)
     }
 
     /// The account.
@@ -190,7 +190,10 @@ impl PeopleService {
         let counted = self.begin_code_try(&person.email, browser)?;
         let done = self.complete_sign_in(pending, &accept, browser).await;
         if matches!(done, Err(ServiceError::Invalid(_))) {
-            self.log_failed_try(&person, browser)?;
+            match &pending.target {
+                SignInTarget { account, company: Some(_), .. } => self.log_failed_try_in(*account, &person, browser),
+                _ => self.log_failed_try(&person, browser)?,
+            }
         }
         let done = done.inspect_err(|error| {
             if !matches!(error, ServiceError::Invalid(_)) {
@@ -227,7 +230,7 @@ impl PeopleService {
     /// Adds the entry of a complete sign-in to the batch.
     fn log_complete(&self, proof: &CompleteProof, person: &Person, browser: &BrowserInfo, batch: &mut Batch) {
         let network = browser.network.clone();
-        if proof.is_company() {
+        if proof.company.is_some() {
             self.context.log_company_sign_in(proof.account, person, network, batch);
         } else {
             self.context.log_sign_in(proof.account, person, network, batch);
@@ -251,8 +254,14 @@ impl PeopleService {
         match &pending.target.invitation {
             Some(invitation) => self.use_invitation(invitation, id, &mut batch).await?,
             None => {
-                self.role_in(account, id)?.ok_or(ServiceError::NotFound)?;
-                batch.expect(Expect::AccountMember(account, id, Presence::Present));
+                let stored =
+                    self.context.store().reader().account_member(account, id)?.ok_or(ServiceError::NotFound)?;
+                let proved = pending.target.company.map(|company| company.subject);
+                // The provider was replaced meanwhile.
+                if proved.is_some() && proved != stored.value.company_subject {
+                    return Err(ServiceError::NotFound);
+                }
+                batch.expect(Expect::AccountMember(account, id, Presence::At(stored.revision)));
             }
         }
         batch.write(person.clone());

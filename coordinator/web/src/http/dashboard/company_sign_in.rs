@@ -10,14 +10,15 @@ use ::http::header::SET_COOKIE;
 use ::http::{Method, StatusCode};
 use futures_util::FutureExt;
 use parallax_core::id::AccountId;
-use parallax_service::page_access::sign_in::BrowserId;
-use parallax_service::people::{COMPANY_SECONDS, CompanyAnswer, CompanyProvider, CompanyRefusal, CompanySignInStart};
+use parallax_core::time::SECOND;
+use parallax_service::page_access::sign_in::{BrowserId, LINK_LIFE};
+use parallax_service::people::{CompanyAnswer, CompanyProvider, CompanyRefusal, CompanySignInStart};
 
 use super::frame::query_param;
 use super::session_cookie::browser_info;
 use super::sign_in_code::{address, company_address, reply_to_step};
 use super::signed_in::{check_origin, safe_next};
-use super::{as_page, screen};
+use super::{ROOT, as_page, screen};
 use crate::http::HttpContext;
 use crate::http::error::{ApiError, HandlerResult};
 use crate::http::public::{FormFields, browser_cookie, browser_of, is_https};
@@ -117,7 +118,7 @@ async fn finish(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerRe
 fn admit(context: &HttpContext, call: &RoutedRequest<()>) -> Result<(BrowserId, Option<u128>), ApiError> {
     let network = client_ip::client_ip(call.peer, &call.headers).map(|client| address_key(client.address));
     if let Some(network) = network {
-        let admitted = context.sign_in_link_limit.admit_many(network, 1, context.service.now());
+        let admitted = context.company_sign_in_limit.admit_many(network, 1, context.service.now());
         admitted.map_err(ApiError::RateLimited)?;
     }
     let browser = browser_of(&call.headers, is_https(context)).unwrap_or_else(rand::random::<BrowserId>);
@@ -143,7 +144,8 @@ async fn start(
     match context.service.people.begin_company_sign_in(provider.account, &start).await? {
         Ok(url) => {
             let page = screen(CompanyContinue { url, host: provider.host.clone() }.html());
-            Ok(match browser_cookie(browser, COMPANY_SECONDS, is_https(context)) {
+            // As long as for a mailed link, which has the same cookie.
+            Ok(match browser_cookie(browser, LINK_LIFE / SECOND, is_https(context)) {
                 Some(cookie) => page.with(SET_COOKIE, cookie),
                 None => page,
             })
@@ -172,6 +174,7 @@ fn not_set_up() -> HttpResponse {
 fn refused(account: AccountId, refusal: &CompanyRefusal) -> HttpResponse {
     let page = MessagePage::new(refusal.title(), refusal.text());
     let (page, status) = match refusal {
+        CompanyRefusal::NotAskedAgain => (page.with_link(ROOT, "Overview"), StatusCode::FORBIDDEN),
         CompanyRefusal::Unknown | CompanyRefusal::Cancelled => {
             (page.with_link(&company_address(account, ""), "Begin again"), StatusCode::FORBIDDEN)
         }
