@@ -66,6 +66,11 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 
 /// `GET /app/account/company`
 async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
+    context.service.people.company_settings(&call.caller.session)?;
+    // Before they type.
+    if context.service.people.require_confirmed(&call.caller.session).is_err() {
+        return Ok(ask_to_confirm(COMPANY));
+    }
     reply(&company_screen(&context, &mut call).await?)
 }
 
@@ -85,8 +90,13 @@ async fn save_provider(context: Arc<HttpContext>, mut call: RoutedRequest<Signed
 
 /// `POST /app/account/company/options`
 async fn save_options(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
-    let SubmittedForm { form, .. } = SubmittedForm::read(&mut call).await?;
+    let SubmittedForm { mut form, .. } = SubmittedForm::read(&mut call).await?;
     let options = CompanyOptions { is_required: form.is_on("required"), covers_second_factor: form.is_on("covers") };
+    // Ticks that are off are not sent.
+    for name in ["required", "covers"] {
+        let is_on = form.is_on(name);
+        form.set(name, is_on.to_string());
+    }
     match context.service.people.set_company_options(&call.caller.session, options).await {
         Ok(()) => Ok(see_other(&Toast::address(COMPANY, "saved", 1))),
         Err(error) => refused(&context, &mut call, error, &form).await,
@@ -105,7 +115,7 @@ async fn test(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> H
     }
 }
 
-/// `POST /app/account/company/domains`: adds an email domain, and looks its record up.
+/// `POST /app/account/company/domains`: adds an email domain, whose record is looked up on request.
 async fn add_domain(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let SubmittedForm { form, .. } = SubmittedForm::read(&mut call).await?;
     match context.service.people.add_company_domain(&call.caller.session, form.text("domain")).await {
@@ -138,8 +148,8 @@ async fn ask_to_remove(context: Arc<HttpContext>, mut call: RoutedRequest<Signed
     if context.service.people.require_confirmed(&call.caller.session).is_err() {
         return Ok(ask_to_confirm(REMOVE));
     }
-    let text = "Everyone who signed in by it is signed out. Members without a password sign in by mailed link then; those \
-                who joined by it alone need an invitation.";
+    let text = "Everyone who signed in by it is signed out. Members sign in with their password, a passkey or a mailed link \
+                then. Those who had a password or passkey here before they joined by it need an invitation.";
     reply(&QuestionScreen {
         href: REMOVE.to_owned(),
         back: COMPANY.to_owned(),
@@ -186,26 +196,37 @@ async fn company_screen(context: &HttpContext, call: &mut RoutedRequest<SignedIn
         is_offered: people.offers_company_sign_in(),
         domains: domains.collect(),
         typed_domain: String::new(),
+        asks_to_confirm: people.require_confirmed(&call.caller.session).is_err(),
         faults: CompanyFaults::default(),
         frame,
     })
 }
 
-/// Draws the refused form again with what was typed, but for the secret.
+/// Draws the refused form again with what was typed, but for the secret. Without a recent confirmation it links to it, in
+/// another tab.
 async fn refused(
     context: &HttpContext,
     call: &mut RoutedRequest<SignedIn>,
     error: ServiceError,
     form: &Form,
 ) -> HandlerResult {
-    if error == ServiceError::ConfirmationRequired {
+    let is_unconfirmed = error == ServiceError::ConfirmationRequired;
+    if is_unconfirmed && form.is_empty() {
         return Ok(ask_to_confirm(COMPANY));
     }
-    let refusal = FormRefusal::of(error)?;
+    let mut refusal = FormRefusal::of(error)?;
+    if is_unconfirmed {
+        // The notice with the link says it.
+        refusal.problem = None;
+    }
     let mut again = company_screen(context, call).await?;
     if form.has("issuer") {
         form.text("issuer").clone_into(&mut again.issuer);
         form.text("clientId").clone_into(&mut again.client_id);
+    }
+    if form.has("required") {
+        again.is_required = form.is_on("required");
+        again.covers_second_factor = form.is_on("covers");
     }
     form.text("domain").clone_into(&mut again.typed_domain);
     let faults = CompanyFaults {
@@ -214,7 +235,8 @@ async fn refused(
         client_secret: refusal.fault("clientSecret"),
         domain: refusal.fault("domain"),
         required: refusal.fault("required"),
-        other: Some(refusal.fault("session")).filter(|it| !it.is_empty()).or(refusal.problem).unwrap_or_default(),
+        covers: refusal.fault("covers"),
+        other: refusal.problem.unwrap_or_default(),
         test: String::new(),
     };
     reply_with(&again.with_faults(faults), refusal.status)

@@ -82,7 +82,7 @@ async fn passkey_options(context: Arc<HttpContext>, call: RoutedRequest<SignedIn
 async fn submit_passkey(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let SubmittedForm { form: fields, .. } = SubmittedForm::read(&mut call).await?;
     let next = safe_next(fields.text("next"));
-    match context.service.people.confirm_by_passkey(&call.caller.session, &answer_of(&fields)).await {
+    match context.service.people.confirm_by_passkey(&call.caller.session, &answer_of(|name| fields.text(name))).await {
         Ok(()) => Ok(see_other(next)),
         Err(error @ (ServiceError::Invalid(_) | ServiceError::TooManyTries { .. })) => {
             let refusal = FormRefusal::of(error)?;
@@ -96,15 +96,18 @@ async fn submit_passkey(context: Arc<HttpContext>, mut call: RoutedRequest<Signe
 
 fn form(context: &HttpContext, person: &SignedIn, next: &str) -> ConfirmForm {
     let session = &person.session.session;
-    let company = if session.is_company { format!("/sign-in/oidc/{}", session.account) } else { String::new() };
+    let is_own = !session.is_company;
+    let company = if is_own { String::new() } else { format!("/sign-in/oidc/{}", session.account) };
     ConfirmForm {
         next: next.to_owned(),
         email: person.email.clone(),
-        has_password: person.session.person.password_hash.is_some(),
+        // At company sign-in they would confirm, or guess, what opens other accounts, too.
+        has_password: is_own && person.session.person.password_hash.is_some(),
         company,
+        is_kept: session.is_kept,
         form_token: person.form_token.clone(),
         fault: String::new(),
-        has_passkey: context.service.people.has_passkey(&person.session.person),
+        has_passkey: is_own && context.service.people.has_passkey(&person.session.person),
         passkey_fault: String::new(),
     }
 }

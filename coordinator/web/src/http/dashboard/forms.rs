@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 
 pub(in crate::http) use self::fingerprints::loaded;
 use self::fingerprints::{comparable, fingerprint, parse_loaded};
-pub(in crate::http) use self::refusal::{FormRefusal, FormStatus, Saved, faults, result_path, saved};
+pub(in crate::http) use self::refusal::{FormRefusal, FormStatus, Saved, faults, lower_first, result_path, saved};
 use super::{SignedIn, form_encoding};
 use crate::http::body_fields::{BodyFields, FieldKind, FieldSpec, read_value};
 use crate::http::error::ApiError;
@@ -65,6 +65,11 @@ impl Form {
     /// Makes a form of the given values, such as those of a record.
     pub(in crate::http) fn of<N: Into<String>, V: Into<String>>(values: impl IntoIterator<Item = (N, V)>) -> Self {
         Self(values.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    /// Returns true if it has no fields.
+    pub(in crate::http) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Returns true if the form has a field of that name.

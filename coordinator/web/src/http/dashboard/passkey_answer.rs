@@ -5,7 +5,7 @@ use parallax_service::ServiceError;
 use parallax_service::people::{PasskeyAnswer, PasskeyChallenge};
 use serde_json::{Value, json};
 
-use super::forms::{Form, FormRefusal};
+use super::forms::{FormRefusal, lower_first};
 use super::with_security_headers;
 use crate::http::error::HandlerResult;
 use crate::http::response::HttpResponse;
@@ -19,17 +19,14 @@ pub(super) fn challenge_reply(challenge: &PasskeyChallenge) -> HandlerResult {
 }
 
 /// Reads the answer in the fields of a form.
-pub(super) fn answer_of(form: &Form) -> PasskeyAnswer {
-    let text = |name| form.text(name).to_owned();
-    PasskeyAnswer { ceremony: text("ceremony"), credential: text("credential") }
+pub(super) fn answer_of<'a>(field: impl Fn(&str) -> &'a str) -> PasskeyAnswer {
+    PasskeyAnswer { ceremony: field("ceremony").to_owned(), credential: field("credential").to_owned() }
 }
 
 /// Returns why a passkey was refused, as a sentence; empty if it was not.
 pub(super) fn passkey_fault(refusal: &FormRefusal) -> String {
-    let rule = refusal.fault("passkey");
-    let mut letters = rule.chars();
-    match letters.next() {
-        Some(first) => format!("The passkey {}{}", first.to_lowercase(), letters.as_str()),
-        None => refusal.problem.clone().unwrap_or_default(),
+    match refusal.fault("passkey").as_str() {
+        "" => refusal.problem.clone().unwrap_or_default(),
+        rule => format!("The passkey {}", lower_first(rule)),
     }
 }

@@ -10,10 +10,9 @@ use futures_util::FutureExt;
 use parallax_core::time::SECOND;
 use parallax_service::ServiceError;
 use parallax_service::page_access::sign_in::{BrowserId, LINK_LIFE};
-use parallax_service::people::PasskeyAnswer;
 
 use super::forms::FormRefusal;
-use super::passkey_answer::{challenge_reply, passkey_fault};
+use super::passkey_answer::{answer_of, challenge_reply, passkey_fault};
 use super::session_cookie::{browser_info, pending_token, with_session};
 use super::sign_in::sign_in_form;
 use super::sign_in_code::{begin_again, passkey_form, reply_to_step};
@@ -68,7 +67,7 @@ async fn sign_in(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Hand
     let (next, is_kept) = (safe_next(fields.raw("next")), fields.one("keep").is_some());
     // Without the cookie no ceremony is this browser's.
     let browser = browser_of(&call.headers, is_https(&context)).unwrap_or_else(rand::random::<BrowserId>);
-    let (answer, info) = (answer_of(&fields), browser_info(&context, &call));
+    let (answer, info) = (answer_of(|name| fields.raw(name)), browser_info(&context, &call));
     match context.service.people.sign_in_by_passkey((&browser, &answer), is_kept, &info).await {
         Ok(step) => Ok(reply_to_step(&context, &step, next)),
         Err(error @ (ServiceError::Invalid(_) | ServiceError::TooManyTries { .. })) => {
@@ -99,7 +98,12 @@ async fn enter(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handle
     let fields = FormFields::read(&mut call).await?;
     let next = safe_next(fields.raw("next"));
     let Some(token) = pending_token(&context, &call.headers) else { return Ok(begin_again(next)) };
-    match context.service.people.enter_passkey(&token, &answer_of(&fields), &browser_info(&context, &call)).await {
+    match context
+        .service
+        .people
+        .enter_passkey(&token, &answer_of(|name| fields.raw(name)), &browser_info(&context, &call))
+        .await
+    {
         Ok(done) => Ok(with_session(&context, see_other(next), &done.session)),
         Err(ServiceError::NotFound) => Ok(begin_again(next)),
         Err(error @ (ServiceError::Invalid(_) | ServiceError::TooManyTries { .. } | ServiceError::PlanLimit(_))) => {
@@ -111,10 +115,6 @@ async fn enter(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> Handle
         }
         Err(error) => Err(error.into()),
     }
-}
-
-fn answer_of(fields: &FormFields) -> PasskeyAnswer {
-    PasskeyAnswer { ceremony: fields.raw("ceremony").to_owned(), credential: fields.raw("credential").to_owned() }
 }
 
 /// The script says how long to wait.

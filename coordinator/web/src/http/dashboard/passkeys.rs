@@ -59,7 +59,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 /// `GET /app/account/security/passkeys/new`: the form, after a confirmation.
 async fn show_new(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     let people = &context.service.people;
-    if !people.offers_passkeys() {
+    if !people.offers_passkeys() || call.caller.session.session.is_company {
         return Ok(see_other(SECURITY));
     }
     if people.require_confirmed(&call.caller.session).is_err() {
@@ -81,7 +81,7 @@ async fn options(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> Ha
 async fn add(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let SubmittedForm { form: fields, .. } = SubmittedForm::read(&mut call).await?;
     let name = fields.text("name");
-    match context.service.people.add_passkey(&call.caller.session, &answer_of(&fields), name).await {
+    match context.service.people.add_passkey(&call.caller.session, &answer_of(|name| fields.text(name)), name).await {
         Ok(new) => Ok(with_session(&context, see_other(&Toast::address(SECURITY, "passkey-added", 1)), &new)),
         Err(error @ ServiceError::Invalid(_)) => {
             let refusal = FormRefusal::of(error)?;
@@ -95,6 +95,9 @@ async fn add(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> Ha
 /// `GET /app/account/security/passkeys/{passkey}`: the form for its name.
 async fn show(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let PersonPasskey { name, .. } = passkey(&call)?;
+    if call.caller.session.session.is_company {
+        return Ok(see_other(SECURITY));
+    }
     reply(&rename_form(&context, &mut call, name, String::new()).await?)
 }
 
@@ -107,7 +110,7 @@ async fn rename(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
         Ok(()) => Ok(see_other(&Toast::address(SECURITY, "saved", 1))),
         Err(error @ ServiceError::Invalid(_)) => {
             let refusal = FormRefusal::of(error)?;
-            let again = rename_form(&context, &mut call, name.to_owned(), refusal.fault("name")).await?;
+            let again = rename_form(&context, &mut call, name.to_owned(), refusal.fault_or_problem("name")).await?;
             reply_with(&again, refusal.status)
         }
         Err(error) => refused(error, SECURITY),
@@ -118,6 +121,9 @@ async fn rename(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) ->
 async fn ask_to_remove(context: Arc<HttpContext>, mut call: RoutedRequest<SignedIn>) -> HandlerResult {
     let PersonPasskey { id, name, host, .. } = passkey(&call)?;
     let href = format!("{SECURITY}/passkeys/{id}/remove");
+    if call.caller.session.session.is_company {
+        return Ok(see_other(SECURITY));
+    }
     if context.service.people.require_confirmed(&call.caller.session).is_err() {
         return Ok(ask_to_confirm(&href));
     }

@@ -53,7 +53,8 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     ]
 }
 
-/// `GET /app/account/security/factor`: the secret that waits for its first code, or a button that makes one.
+/// `GET /app/account/security/factor`: the secret that waits for its first code, or a button that makes one. A session by
+/// company sign-in, which may make none, is told how to get one.
 async fn show(context: Arc<HttpContext>, call: RoutedRequest<SignedIn>) -> HandlerResult {
     match factor_form(&context, &call, String::new()) {
         Ok(form) => Ok(screen(form.html())),
@@ -144,11 +145,13 @@ fn factor_form(
     fault: String,
 ) -> Result<FactorForm, ServiceError> {
     let (people, session) = (&context.service.people, &call.caller.session);
-    let set_up = people.factor_set_up(session)?;
+    let is_company = session.session.is_company;
+    let set_up = if is_company { None } else { people.factor_set_up(session)? };
     Ok(FactorForm {
         secret: set_up.map(|it| FactorSecretView { text: it.secret, url: it.url }),
         is_replacement: session.person.second_factor.is_active(),
         is_overdue: session.is_factor_overdue(context.service.now()),
+        is_company,
         offers_passkeys: people.offers_passkeys(),
         has_other_accounts: call.caller.accounts > 1,
         form_token: call.caller.form_token.clone(),

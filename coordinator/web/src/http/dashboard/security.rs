@@ -58,7 +58,11 @@ async fn change_password(context: Arc<HttpContext>, mut call: RoutedRequest<Sign
         Err(error @ (ServiceError::Invalid(_) | ServiceError::TooManyTries { .. } | ServiceError::Busy { .. })) => {
             let refusal = FormRefusal::of(error)?;
             let again = security_screen(&context, &mut call).await?;
-            let again = again.with_faults(refusal.fault_or_problem("current"), refusal.fault("password"));
+            let again = if call.caller.session.session.is_company {
+                again.with_problem(refusal.problem.clone().unwrap_or_default())
+            } else {
+                again.with_faults(refusal.fault_or_problem("current"), refusal.fault("password"))
+            };
             reply_with(&again, refusal.status)
         }
         Err(error) => Err(error.into()),

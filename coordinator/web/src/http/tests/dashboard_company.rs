@@ -1,6 +1,9 @@
 //! Company sign-in over HTTP: set up by an owner, used by a newcomer, and refused in words.
 
 use parallax_core::role::Role;
+use parallax_core::time::{DAY, MINUTE};
+use parallax_service::people::SessionToken;
+use parallax_service::people::soft_authenticator::SoftPasskey;
 use parallax_service::test_world::{FakeProvider, ProviderFault};
 use url::form_urlencoded;
 
@@ -51,6 +54,123 @@ fn back(client: &TestClient, provider: &FakeProvider, reply: &TestResponse) -> S
         .extend_pairs([("code", &answer.code), ("state", &answer.state)])
         .finish();
     format!("/sign-in/oidc/{}/callback?{query}", client.world.owner.id)
+}
+
+/// Signs Ann in by company sign-in: her browser, and its other cookie.
+async fn sign_ann_in(client: &TestClient, provider: &FakeProvider) -> (SignedInBrowser, String) {
+    let (reply, cookie) = begin(client).await;
+    let done = client.send("GET", &back(client, provider, &reply), &[("cookie", &cookie)], "").await;
+    assert_eq!(done.status, 303, "{}", done.text);
+    (browser(client, &done), cookie)
+}
+
+/// The browser that got a session.
+fn browser(client: &TestClient, reply: &TestResponse) -> SignedInBrowser {
+    let cookie = reply.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let token = SessionToken::parse(cookie.strip_prefix("__Host-plx=").unwrap()).unwrap();
+    SignedInBrowser { form_token: client.world.service.people.form_token(token.id()), cookie }
+}
+
+#[tokio::test]
+async fn what_counts_elsewhere_is_refused_with_the_reason() {
+    let client = TestClient::new().await;
+    let provider = FakeProvider::start(&client.world.clock).await;
+    set_up(&client, &provider).await;
+    let (ann, _) = sign_ann_in(&client, &provider).await;
+    let people = &client.world.service.people;
+    let members = people.members(client.world.owner.id).await.unwrap();
+    let id = members.iter().find(|(person, _)| person.email == "ann@shop.example").unwrap().0.id;
+    let passkey = people.test_passkey(id, &mut SoftPasskey::new("https://status.example")).await;
+    let of_passkey = format!("/app/account/security/passkeys/{passkey}");
+    let remove = format!("{of_passkey}/remove");
+    let account = client.world.foreign.account.to_string();
+    for (path, fields) in [
+        ("/app/account/security/password", [("password", "correct horse")]),
+        ("/app/account/security/factor/begin", [("", "")]),
+        ("/app/account/security/factor/off", [("", "")]),
+        ("/app/account/security/factor/codes", [("", "")]),
+        ("/app/account/security/passkeys/new", [("name", "Mine")]),
+        (of_passkey.as_str(), [("name", "Mine")]),
+        (remove.as_str(), [("", "")]),
+        ("/app/account/switch", [("account", account.as_str())]),
+    ] {
+        let refused = client.submit(&ann, path, &fields).await;
+        let reason = "opens this account alone: sign in with your password, a passkey or a mailed link to change this";
+        assert!(refused.status == 400 && refused.text.contains(reason), "{path}: {} {}", refused.status, refused.text);
+    }
+    for path in ["/app/account/security/passkeys/new", of_passkey.as_str(), &remove] {
+        assert_eq!(location(&client.open(&ann, path).await), "/app/account/security", "{path}");
+    }
+    // She confirms at the provider alone.
+    client.world.clock.set(client.world.service.now() + 11 * MINUTE);
+    let confirm = client.open(&ann, "/confirm?next=%2Fapp").await;
+    assert!(confirm.text.contains("Confirm by company sign-in"), "{}", confirm.text);
+    assert!(!confirm.text.contains("passkey") && !confirm.text.contains("type=\"password\""), "{}", confirm.text);
+    // Where members need a second factor, the screen says how to get one.
+    let owner = client.world.signed_in(Role::Owner).await;
+    let owner = people.authenticate(&owner.token).unwrap().unwrap();
+    people.set_factor_needed(&owner, true).await.unwrap();
+    client.world.clock.set(client.world.service.now() + 7 * DAY);
+    people.remove_factor_as_operator("ann@shop.example").await.unwrap();
+    let (ann, _) = sign_ann_in(&client, &provider).await;
+    let factor = "/app/account/security/factor";
+    assert_eq!(location(&client.open(&ann, "/app").await), factor);
+    let screen = client.open(&ann, factor).await;
+    assert!(screen.text.contains("Sign out, sign in with your password or a mailed link"), "{}", screen.text);
+    assert!(!screen.text.contains("QR code") && !screen.text.contains("passkeys/new"), "{}", screen.text);
+}
+
+#[tokio::test]
+async fn a_confirmation_keeps_what_the_browser_keeps() {
+    let client = TestClient::new().await;
+    let provider = FakeProvider::start(&client.world.clock).await;
+    set_up(&client, &provider).await;
+    let (ann, cookie) = sign_ann_in(&client, &provider).await;
+    client.world.clock.set(client.world.service.now() + 11 * MINUTE);
+    let confirm = client.open(&ann, "/confirm?next=%2Fapp").await;
+    assert!(confirm.text.contains("name=\"keep\" value=\"on\""), "{}", confirm.text);
+    let action = format!("/sign-in/oidc/{}", client.world.owner.id);
+    let fields = "next=%2Fapp&confirm=on&keep=on";
+    let asked = client.send_form(&action, &[("cookie", &cookie)], fields).await;
+    let set = asked.headers["set-cookie"].to_str().unwrap();
+    assert!(set.contains("Max-Age=900"), "the cookie is that of mailed links, which count longer: {set}");
+    let path = back(&client, &provider, &asked);
+    let done = client.send("GET", &path, &[("cookie", &cookie)], "").await;
+    assert!(done.headers["set-cookie"].to_str().unwrap().contains("Max-Age"), "{:?}", done.headers);
+}
+
+#[tokio::test]
+async fn company_sign_ins_have_a_limit_of_their_own() {
+    let client = TestClient::new().await;
+    let provider = FakeProvider::start(&client.world.clock).await;
+    set_up(&client, &provider).await;
+    for number in 0..30 {
+        assert_eq!(begin(&client).await.0.status, 200, "{number}");
+    }
+    assert_eq!(begin(&client).await.0.status, 429);
+    let link = client.send_form("/sign-in/link", &[], "email=ann%40shop.example").await;
+    assert_eq!(link.status, 200, "{}", link.text);
+}
+
+#[tokio::test]
+async fn a_stale_confirmation_loses_nothing_that_was_typed() {
+    let client = TestClient::new().await;
+    let provider = FakeProvider::start(&client.world.clock).await;
+    let owner = set_up(&client, &provider).await;
+    client.world.clock.set(client.world.service.now() + 11 * MINUTE);
+    assert_eq!(location(&client.open(&owner, COMPANY).await), "/confirm?next=%2Fapp%2Faccount%2Fcompany");
+    let fields = [("issuer", "https://typed.example"), ("clientId", "typed-id"), ("clientSecret", "typed-secret")];
+    for (path, fields, typed) in [
+        (COMPANY, &fields[..], "value=\"typed-id\""),
+        ("/app/account/company/domains", &[("domain", "typed.example")], "value=\"typed.example\""),
+        ("/app/account/company/options", &[("covers", "true")], "name=\"covers\" value=\"true\" checked"),
+    ] {
+        let again = client.submit(&owner, path, fields).await;
+        assert!(again.status == 403 && again.text.contains(typed), "{path}: {} {}", again.status, again.text);
+        assert!(again.text.contains("href=\"/confirm?next=/app\"") && !again.text.contains("typed-secret"), "{path}");
+    }
+    let test = client.submit(&owner, "/app/account/company/test", &[]).await;
+    assert_eq!(location(&test), "/confirm?next=%2Fapp%2Faccount%2Fcompany");
 }
 
 #[tokio::test]
@@ -132,6 +252,8 @@ async fn what_goes_wrong_is_said_with_the_next_step() {
     let (down, _) = begin(&client).await;
     assert!(down.status == 502 && down.text.contains("mailed link"), "{}", down.text);
     provider.fail(ProviderFault::None);
+    // It is asked again after half a minute.
+    client.world.clock.set(client.world.service.now() + MINUTE);
     let (reply, cookie) = begin(&client).await;
     let path = back(&client, &provider, &reply);
     let code = between(&path, "code=", "&").to_owned();

@@ -138,6 +138,8 @@ pub(crate) struct SecurityScreen {
     factor: FactorState,
     passkeys: PasskeyList,
     sessions: Vec<SessionRow>,
+    /// Reason why a form was refused that is not shown; empty if there is none.
+    problem: String,
     /// Fault of the present password; empty if there is none.
     current_fault: String,
     /// Fault of the new password; empty if there is none.
@@ -178,6 +180,7 @@ impl SecurityScreen {
             factor,
             passkeys: PasskeyList::new(&[], None, false, now),
             sessions: sessions.iter().map(row).collect(),
+            problem: String::new(),
             current_fault: String::new(),
             password_fault: String::new(),
             frame,
@@ -187,6 +190,11 @@ impl SecurityScreen {
     /// Adds the passkeys.
     pub(crate) fn with_passkeys(self, passkeys: PasskeyList) -> Self {
         Self { passkeys, ..self }
+    }
+
+    /// Shows why a form was refused that the screen does not have.
+    pub(crate) fn with_problem(self, problem: String) -> Self {
+        Self { problem, ..self }
     }
 
     /// Shows why a change of the password was refused.

@@ -1,10 +1,9 @@
-//! Company sign-in: its settings, and the pages of people who sign in by it.
+//! Settings of company sign-in.
 
 use parallax_template::template_file;
 
 use super::account::{SECURITY, tabs};
 use super::frame::Frame;
-use super::render;
 use crate::views::assets;
 use crate::views::format::FormattedTime;
 
@@ -38,6 +37,8 @@ pub(crate) struct CompanyScreen {
     pub domains: Vec<CompanyDomainRow>,
     /// Domain that was typed.
     pub typed_domain: String,
+    /// True if the person has to confirm before a form is saved.
+    pub asks_to_confirm: bool,
     /// Reasons why the last form was refused.
     pub faults: CompanyFaults,
 }
@@ -72,6 +73,8 @@ pub(crate) struct CompanyFaults {
     pub domain: String,
     /// Of the switch.
     pub required: String,
+    /// Of the tick that the provider asks for a second factor.
+    pub covers: String,
     /// Of no field.
     pub other: String,
     /// Of the test.
@@ -102,55 +105,3 @@ impl CompanyScreen {
         if self.works { ("up", "Works") } else { ("none", "Not tested") }
     }
 }
-
-/// Form for the email address that finds the provider.
-#[template_file("dashboard/company_email.html")]
-#[derive(Debug, Clone)]
-pub(crate) struct CompanyEmailForm {
-    /// Path to go to afterwards.
-    pub next: String,
-    /// Email address that was entered.
-    pub email: String,
-    /// True with "Keep me signed in".
-    pub is_kept: bool,
-    /// Reason why the last try failed; empty if there is none.
-    pub fault: String,
-    /// Address of the other ways to sign in.
-    pub back: String,
-}
-
-/// Button that begins a company sign-in.
-#[template_file("dashboard/company_button.html")]
-#[derive(Debug, Clone)]
-pub(crate) struct CompanyButton {
-    /// Address of the form.
-    pub action: String,
-    /// Host of the provider.
-    pub host: String,
-    /// Path to go to afterwards.
-    pub next: String,
-}
-
-/// Page that goes on to the provider.
-#[template_file("dashboard/company_continue.html")]
-#[derive(Debug, Clone)]
-pub(crate) struct CompanyContinue {
-    /// Address at the provider.
-    pub url: String,
-    /// Host of the provider.
-    pub host: String,
-}
-
-macro_rules! html {
-    ($($page:ty)*) => {$(
-        impl $page {
-            /// Renders the page as HTML.
-            pub(crate) fn html(&self) -> String {
-                // Rendering to memory does not fail.
-                render(self).unwrap_or_default()
-            }
-        }
-    )*};
-}
-
-html! { CompanyEmailForm CompanyButton CompanyContinue }

@@ -50,7 +50,6 @@ pub(crate) use self::account::{KeysScreen, NewKeyScreen, PLAN, SecurityScreen};
 pub(crate) use self::attention::AttentionRow;
 pub(crate) use self::browser_name::browser_name;
 pub(crate) use self::bulk::BulkScreen;
-pub(crate) use self::company::{CompanyButton, CompanyContinue, CompanyEmailForm};
 pub(crate) use self::first_site::{FirstSiteFields, FirstSiteTest};
 pub(crate) use self::frame::{Frame, PageEntry, Section, SignedInPerson};
 pub(crate) use self::monitor_list::{ListFilter, MonitorListScreen, RowInput};
@@ -63,7 +62,8 @@ pub(crate) use self::search::{SearchHit, SearchScreen};
 pub(crate) use self::second_factor::{CodeForm, FactorForm, FactorSecretView, RecoveryCodesScreen};
 pub(crate) use self::second_factor_state::FactorState;
 pub(crate) use self::signed_out::{
-    ConfirmForm, JoinForm, JoinProof, LinkButton, MessagePage, ResetForm, ResetRequestForm, SetUpForm, SignInForm,
+    CompanyButton, CompanyContinue, CompanyEmailForm, ConfirmForm, JoinForm, JoinProof, LinkButton, MessagePage,
+    ResetForm, ResetRequestForm, SetUpForm, SignInForm,
 };
 pub(crate) use self::state_label::{MonitorStatusInput, StateText};
 pub(crate) use self::toast::{TOAST_COUNT_PARAM, TOAST_PARAM, Toast, UNDO_PARAM, UndoButton};

@@ -57,6 +57,8 @@ pub(crate) struct FactorForm {
     pub is_replacement: bool,
     /// True if the person sees nothing else until it is set up.
     pub is_overdue: bool,
+    /// True at a session by company sign-in, which sets none up.
+    pub is_company: bool,
     /// True if a passkey can be made instead.
     pub offers_passkeys: bool,
     /// True if the person can open another account instead.
@@ -131,8 +133,9 @@ mod tests {
     #[test]
     fn text_from_outside_is_escaped_and_nothing_has_an_inline_style() {
         let evil = "\"><script>alert(1)</script>".to_owned();
-        let form = |secret: Option<FactorSecretView>| FactorForm {
+        let form = |secret: Option<FactorSecretView>, is_company| FactorForm {
             secret,
+            is_company,
             is_replacement: true,
             is_overdue: true,
             offers_passkeys: true,
@@ -149,8 +152,9 @@ mod tests {
             code_form(true, true),
             code_form(true, false),
             code_form(false, false),
-            form(None).html(),
-            form(Some(secret)).html(),
+            form(None, false).html(),
+            form(None, true).html(),
+            form(Some(secret), false).html(),
         ] {
             assert!(page.contains("alert(1)") && !page.contains("<script>"), "{page}");
             assert!(!page.contains("style=") && page.contains("</html>"), "{page}");

@@ -175,6 +175,8 @@ pub(crate) struct ConfirmForm {
     pub has_password: bool,
     /// Address of company sign-in for a person who signed in by it; empty for others.
     pub company: String,
+    /// True if the browser keeps the session that they confirm.
+    pub is_kept: bool,
     /// Token of the session's forms.
     pub form_token: String,
     /// Fault of the password; empty if there is none.
@@ -207,6 +209,44 @@ impl MessagePage {
     }
 }
 
+/// Form for the email address that finds the provider.
+#[template_file("dashboard/company_email.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct CompanyEmailForm {
+    /// Path to go to afterwards.
+    pub next: String,
+    /// Email address that was entered.
+    pub email: String,
+    /// True with "Keep me signed in".
+    pub is_kept: bool,
+    /// Reason why the last try failed; empty if there is none.
+    pub fault: String,
+    /// Address of the other ways to sign in.
+    pub back: String,
+}
+
+/// Button that begins a company sign-in.
+#[template_file("dashboard/company_button.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct CompanyButton {
+    /// Address of the form.
+    pub action: String,
+    /// Host of the provider.
+    pub host: String,
+    /// Path to go to afterwards.
+    pub next: String,
+}
+
+/// Page that goes on to the provider.
+#[template_file("dashboard/company_continue.html")]
+#[derive(Debug, Clone)]
+pub(crate) struct CompanyContinue {
+    /// Address at the provider.
+    pub url: String,
+    /// Host of the provider.
+    pub host: String,
+}
+
 macro_rules! html {
     ($($page:ty)*) => {$(
         impl $page {
@@ -219,7 +259,8 @@ macro_rules! html {
     )*};
 }
 
-html! { SignInForm SetUpForm JoinForm ResetRequestForm ResetForm LinkButton ConfirmForm MessagePage }
+html! { SignInForm SetUpForm JoinForm ResetRequestForm ResetForm LinkButton ConfirmForm MessagePage CompanyEmailForm
+CompanyButton CompanyContinue }
 
 #[cfg(test)]
 mod tests {
@@ -280,6 +321,7 @@ mod tests {
             email: evil.clone(),
             has_password: true,
             company: evil.clone(),
+            is_kept: true,
             form_token: evil.clone(),
             fault: evil.clone(),
             has_passkey: true,

@@ -82,7 +82,15 @@ impl FormRefusal {
         use ServiceError as E;
         let message = error.to_string();
         let (faults, problem) = match &error {
-            E::Invalid(errors) => (faults(errors), None),
+            E::Invalid(errors) => {
+                // No form has the session as a field.
+                let (of_session, faults) = faults(errors).into_iter().partition(|fault| fault.field == "session");
+                let of_session: Vec<FieldFault> = of_session;
+                (
+                    faults,
+                    of_session.into_iter().next().map(|fault| format!("This session {}", lower_first(&fault.text))),
+                )
+            }
             E::IdempotencyKeyReused => (Vec::new(), Some(ALREADY_SENT.to_owned())),
             E::NotFound | E::Unauthenticated | E::ReadOnly | E::RoleForbids { .. } | E::Internal(_) | E::DiskFull => {
                 return Err(error.into());
@@ -128,6 +136,12 @@ impl FormRefusal {
     }
 }
 
+/// Begins a rule's sentence with a small letter, to go on with after its subject.
+pub(in crate::http) fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// Converts validation errors to texts under their fields.
 pub(in crate::http) fn faults(errors: &ValidationErrors) -> Vec<FieldFault> {
     let fault = |error: &FieldError| FieldFault { field: error.field.clone(), text: FieldFault::sentence(&error.rule) };
@@ -150,6 +164,9 @@ mod tests {
         let (status, wait, form) = refusal(ServiceError::CheckNowTooSoon { seconds: 12 });
         assert_eq!((status, wait), (429, Some(HeaderValue::from(12))));
         assert!(form.problem.is_some());
+        let (status, _, form) = refusal(ValidationErrors::single("session", "is by company sign-in").into());
+        assert_eq!((status, form.problem.as_deref()), (400, Some("This session is by company sign-in.")));
+        assert!(form.faults.is_empty());
         assert_eq!(refusal(ServiceError::IdempotencyKeyReused).0, 422);
     }
 }
