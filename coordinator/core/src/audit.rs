@@ -79,6 +79,8 @@ pub enum AuditAction {
     SignInFailed,
     /// The object's data was exported.
     Exported,
+    /// The object's secrets were shown.
+    Shown,
 }
 
 /// Kind of object.
@@ -144,8 +146,8 @@ pub struct AuditField {
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [Self; 6] =
-        [Self::Created, Self::Changed, Self::Deleted, Self::SignedIn, Self::SignInFailed, Self::Exported];
+    pub const ALL: [Self; 7] =
+        [Self::Created, Self::Changed, Self::Deleted, Self::SignedIn, Self::SignInFailed, Self::Exported, Self::Shown];
 
     /// Name in filters and exports.
     pub const fn name(self) -> &'static str {
@@ -156,6 +158,7 @@ impl AuditAction {
             Self::SignedIn => "signed in",
             Self::SignInFailed => "sign-in failed",
             Self::Exported => "exported",
+            Self::Shown => "secrets shown",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use parallax_core::audit::{AuditAction, AuditEntry, AuditField, AuditItem, AuditSubject};
 use parallax_core::company_sign_in::CompanySignIn;
-use parallax_core::id::{AccountId, IncidentId, PageId, PersonId};
+use parallax_core::id::{AccountId, DestinationId, IncidentId, PageId, PersonId};
 use parallax_core::incident::{Incident, IncidentKind};
 use parallax_core::one_time_link::{LinkKind, OneTimeLink};
 use parallax_core::page::Page;
@@ -118,6 +118,34 @@ impl ServiceContext {
         let mut batch = Batch::new();
         batch.write(self.audit_entry(caller, vec![item(exported, AuditAction::Exported)]));
         Ok(self.commit(Some(batch)).await?)
+    }
+
+    /// Writes the entry of a destination whose secrets are shown, before they are.
+    ///
+    /// # Errors
+    /// `ServiceError::Internal` if the store can't be written.
+    pub(crate) async fn commit_shown_secrets(
+        &self,
+        caller: &Caller,
+        (page, id, name): (PageId, DestinationId, String),
+    ) -> ServiceResult<()> {
+        let (named, mut batch) = ((AuditSubject::Destination, id.to_string(), name, Some(page)), Batch::new());
+        batch.write(self.audit_entry(caller, vec![item(named, AuditAction::Shown)]));
+        Ok(self.commit(Some(batch)).await?)
+    }
+
+    /// Adds to the batch the entry of a person who ended that many other sessions of theirs.
+    pub(crate) fn log_ended_sessions(
+        &self,
+        author: impl Into<ChangeAuthor>,
+        (person, count): (&Person, usize),
+        batch: &mut Batch,
+    ) {
+        if count > 0 {
+            let fields = vec![shown_field("Sessions ended", &count.to_string())];
+            let item = AuditItem { fields, ..item(sign_in_of(person), AuditAction::Changed) };
+            batch.write(self.audit_entry(author, vec![item]));
+        }
     }
 
     /// Creates an entry of these objects.

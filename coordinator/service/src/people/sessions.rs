@@ -65,7 +65,14 @@ impl PeopleService {
     pub async fn end_session(&self, current: &CurrentSession, short_id: &str) -> ServiceResult<()> {
         let sessions = self.sessions(current).await?;
         let session = sessions.into_iter().find(|session| session.id.short() == short_id);
-        self.end(&[session.ok_or(ServiceError::NotFound)?.id]).await
+        let id = session.ok_or(ServiceError::NotFound)?.id;
+        let mut batch = Batch::new();
+        batch.write(Op::DeleteLoginSession(id));
+        if id != current.session.id {
+            self.context.log_ended_sessions(&current.caller(), (&current.person, 1), &mut batch);
+        }
+        self.uses.remove(&id);
+        Ok(self.context.commit(Some(batch)).await?)
     }
 
     /// Ends all sessions of a person but this one, and returns their number.
@@ -80,6 +87,7 @@ impl PeopleService {
                 let mut batch = Batch::new();
                 let is_other = |it: &LoginSession| it.id != current.session.id && is_reached(current, it);
                 let others = self.end_sessions_of(person, is_other, &mut batch).await?;
+                self.context.log_ended_sessions(&current.caller(), (&current.person, others.len()), &mut batch);
                 Ok((others, Some(batch)))
             })
             .await?;
@@ -92,7 +100,11 @@ impl PeopleService {
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be written.
     pub async fn sign_out(&self, token: &SessionToken) -> ServiceResult<()> {
-        self.end(&[token.id()]).await
+        let id = token.id();
+        self.uses.remove(&id);
+        let mut batch = Batch::new();
+        batch.write(Op::DeleteLoginSession(id));
+        Ok(self.context.commit(Some(batch)).await?)
     }
 
     /// Writes a person unchanged in a batch that adds to their sessions or links. Whatever ends all of those at the same
@@ -203,18 +215,6 @@ impl PeopleService {
         let (now, stored) =
             (self.context.now(), self.context.store().read(move |store| store.login_sessions_of(person)).await?);
         Ok(stored.into_iter().map(|it| it.value).filter(|session| session.is_valid(now)).collect())
-    }
-
-    async fn end(&self, sessions: &[LoginSessionId]) -> ServiceResult<()> {
-        let mut batch = Batch::new();
-        for id in sessions {
-            batch.write(Op::DeleteLoginSession(*id));
-            self.uses.remove(id);
-        }
-        if !batch.is_empty() {
-            self.context.store().commit(batch).await?;
-        }
-        Ok(())
     }
 
     /// Records the session's use in the background.

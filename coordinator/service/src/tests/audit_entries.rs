@@ -128,3 +128,28 @@ async fn entries_are_found_by_the_id_of_their_actor() {
         }
     }
 }
+
+#[tokio::test]
+async fn sessions_that_a_person_ends_are_logged_and_a_sign_out_is_not() {
+    let world = world().await;
+    let people = &world.service.people;
+    let session = world.signed_in(Role::Owner).await;
+    let owner = people.authenticate(&session.token).unwrap().unwrap();
+    let mut others = Vec::new();
+    for _ in 0..4 {
+        others.push(people.test_session(world.owner.id, owner.person.id).await);
+    }
+    let logged = async || newest(&world, &owner.caller()).await.items.remove(0);
+    people.sign_out(&others[0].token).await.unwrap();
+    assert_eq!(logged().await.subject, AuditSubject::Member, "of their own arrival");
+    for (ended, expected) in [(Some(&others[1]), "1"), (None, "2")] {
+        match ended {
+            Some(other) => people.end_session(&owner, &other.session.id.short()).await.unwrap(),
+            None => assert_eq!(people.end_other_sessions(&owner).await.unwrap(), 2),
+        }
+        let item = logged().await;
+        assert_eq!((item.action, item.subject), (AuditAction::Changed, AuditSubject::SignIn));
+        let values = Some((String::new(), expected.to_owned()));
+        assert_eq!(item.fields, [AuditField { name: "Sessions ended".to_owned(), values }]);
+    }
+}

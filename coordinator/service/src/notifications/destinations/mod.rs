@@ -2,6 +2,7 @@
 
 pub mod default_destination;
 pub mod mailbox_confirmation;
+mod shown_secrets;
 mod undo;
 mod unsubscribe;
 
@@ -21,6 +22,7 @@ use parallax_core::undo::InverseChange;
 use parallax_core::validation::ValidationErrors;
 use parallax_store::{Batch, Expect, Op, Presence, VersionedValue};
 
+use self::shown_secrets::ShownSecrets;
 use crate::context::ServiceContext;
 use crate::idempotency::{IdempotentRequest, RequestOutcome};
 use crate::notifications::confirmation_limits::ConfirmationLimits;
@@ -35,11 +37,12 @@ const NO_SECRET: &str = "only a webhook has a secret";
 pub struct DestinationService {
     context: Arc<ServiceContext>,
     limits: Arc<ConfirmationLimits>,
+    shown_secrets: ShownSecrets,
 }
 
 impl DestinationService {
     pub(crate) fn new(context: &Arc<ServiceContext>, limits: &Arc<ConfirmationLimits>) -> Self {
-        Self { context: Arc::clone(context), limits: Arc::clone(limits) }
+        Self { context: Arc::clone(context), limits: Arc::clone(limits), shown_secrets: ShownSecrets::default() }
     }
 
     /// Lists the page's destinations, oldest first.

@@ -14,8 +14,13 @@ pub(super) enum Users {
 }
 use Users::{Editors, Members, Operators, Owners};
 
-/// Exports, which leave an entry in the audit log.
-pub(super) const LOGGED_READS: [&str; 2] = ["/app/pages/{page}/subscribers.csv", "/app/account/audit.csv"];
+/// Reads that leave an entry in the audit log.
+pub(super) const LOGGED_READS: [&str; 3] = [
+    "/app/pages/{page}/subscribers.csv",
+    "/app/account/audit.csv",
+    // Its secrets are shown.
+    "/app/pages/{page}/destinations/{destination}",
+];
 
 /// Every signed-in route with its users. What uses up a thing comes after all that needs it.
 pub(super) const ROUTES: [(&str, &str, Users); 144] = [

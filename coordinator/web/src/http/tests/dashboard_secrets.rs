@@ -2,7 +2,7 @@
 //! was drawn without them.
 
 use parallax_core::role::Role;
-use parallax_core::time::MINUTE;
+use parallax_core::time::{HOUR, MINUTE};
 use serde_json::{Value, json};
 
 use super::signed_in_browser::{between, hidden, location};
@@ -47,6 +47,15 @@ async fn secrets_of_a_destination_need_a_fresh_confirmation() {
     let delivery = between(&format!("{}&", location(&sent)), "test=", "&").to_owned();
     let delivery = client.screen(&format!("/deliveries/{delivery}"));
     assert!(client.open(&confirmed, &delivery).await.text.contains("secret-path"), "as curl");
+    let entries = || async { client.open(&confirmed, "/app/account/audit?action=secrets+shown").await.text };
+    assert_eq!(entries().await.matches("Was shown the secrets of destination").count(), 1, "once an hour");
+    client.world.clock.set(client.world.service.now() + HOUR);
+    client.open(&confirmed, &own).await;
+    assert_eq!(
+        entries().await.matches("Was shown the secrets of destination").count(),
+        1,
+        "not without a confirmation"
+    );
 
     let browser = unconfirmed_owner(&client).await;
     let before = client.stored_destination(&id).await;

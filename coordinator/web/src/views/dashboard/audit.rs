@@ -149,6 +149,7 @@ fn action_words(item: &AuditItem) -> String {
         (AuditAction::Exported, AuditSubject::Subscriber) => return "Exported the subscribers of".to_owned(),
         (AuditAction::Exported, AuditSubject::Account) => return "Exported the audit log of".to_owned(),
         (AuditAction::Exported, _) => "Exported",
+        (AuditAction::Shown, _) => return format!("Was shown the secrets of {subject}"),
     };
     format!("{verb} {subject}")
 }
@@ -225,8 +226,8 @@ mod tests {
 
     #[test]
     fn each_change_is_a_sentence() {
-        use AuditAction::{Changed, Created, Deleted, Exported, SignInFailed};
-        use AuditSubject::{Invitation, Key, Member, Monitor, SignIn, Subscriber};
+        use AuditAction::{Changed, Created, Deleted, Exported, Shown, SignInFailed};
+        use AuditSubject::{Destination, Invitation, Key, Member, Monitor, SignIn, Subscriber};
         for (action, subject, expected) in [
             (Created, Monitor, "Created monitor"),
             (Changed, Monitor, "Changed monitor"),
@@ -235,6 +236,7 @@ mod tests {
             (Deleted, Member, "Removed member"),
             (Exported, Subscriber, "Exported the subscribers of"),
             (SignInFailed, SignIn, "Sign-in failed:"),
+            (Shown, Destination, "Was shown the secrets of destination"),
         ] {
             assert_eq!(action_words(&item(action, subject)), expected);
         }

@@ -56,6 +56,11 @@ async fn draw(context: &HttpContext, call: RoutedRequest<SignedIn>, refusal: Opt
         true => (curl, String::new()),
         false => (String::new(), confirm_path(&href)),
     };
+    if let Recipient::Destination(destination) = delivery.to
+        && !curl.is_empty()
+    {
+        context.service.destinations.log_shown_secrets(caller, page, destination).await?;
+    }
     let next = match delivery.state {
         DeliveryState::Waiting(at) => Some(clock(at)),
         DeliveryState::Delivered(_) | DeliveryState::Failed(_) | DeliveryState::Dropped(_) => None,

@@ -233,6 +233,9 @@ async fn draw(
     let caller = &signed_in.caller;
     let (names, _) = Names::read(context, caller, &scene).await?;
     let shows_secrets = sees_secrets(context, signed_in);
+    if shows_secrets {
+        context.service.destinations.log_shown_secrets(caller, scene.page.id, destination.id).await?;
+    }
     let manages = caller.allows(Permission::ManageAlerts);
     let blank = Form::default();
     let (view, status) = if manages { form } else { &blank }.drawn(scene.form_token(), refusal);
